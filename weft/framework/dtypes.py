@@ -238,12 +238,18 @@ def _numpy_types():
 
 
 _BY_NUMPY_TYPE = _numpy_types()
-_BY_ANYTHING = {
+_BY_ANYTHING: "dict[object, DType]" = {
     **_BY_ENUM,
     **{dtype.name: dtype for dtype in _BY_ENUM.values()},
-    **{"half": float16, "half_ref": float16_ref, "float": float32, "float_ref": float32_ref},
-    **{"double": float64, "double_ref": float64_ref},
-    **{builtins.float: float32, builtins.bool: bool, object: string},
+    "half": float16,
+    "half_ref": float16_ref,
+    "float": float32,
+    "float_ref": float32_ref,
+    "double": float64,
+    "double_ref": float64_ref,
+    builtins.float: float32,
+    builtins.bool: bool,
+    object: string,
     **_BY_NUMPY_TYPE,
 }
 TF_VALUE_DTYPES = set(_BY_NUMPY_TYPE.values())

@@ -51,6 +51,7 @@ class OpError(Exception):
         def __init__(self, node_def, op, message):
             OpError.__init__(self, node_def, op, message, code)
 
+        __init__.__qualname__ = f"{cls.__qualname__}.__init__"
         cls.__init__ = __init__
         _CLASS_OF_CODE[code] = cls
 
