@@ -15,8 +15,7 @@ import numpy as np
 import tensorflow as tf
 
 try:
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-    from rich.progress import TimeElapsedColumn
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 except ImportError:
     Progress = None
 
