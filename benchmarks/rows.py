@@ -1,0 +1,61 @@
+"""The table: what is timed, and how it must compare."""
+
+from dataclasses import dataclass
+
+TENSORFLOWS = ("tf1", "tf2")
+
+
+@dataclass(frozen=True)
+class Bound:
+    """At most `limit` times the figure of `peer`; "better" is the better TensorFlow."""
+
+    limit: float
+    peer: str = "better"
+
+
+@dataclass(frozen=True)
+class Row:
+    name: str
+    title: str
+    module: str
+    metric: str
+    unit: str
+    bounds: tuple[Bound, ...]
+    jax: bool = False  # whether the work has a plain JAX form to stand beside it
+
+    @property
+    def implementations(self) -> tuple[str, ...]:
+        return ("weft", *TENSORFLOWS, *(["jax"] if self.jax else []))
+
+
+SCALE = {"s": 1.0, "ms": 1e3, "µs": 1e6, "ns": 1e9, "×": 1.0}
+
+
+def _row(name, title, work, unit, *bounds, jax=False) -> Row:
+    module, metric = work.split(".")
+    return Row(name, title, module, metric, unit, bounds, jax)
+
+
+ROWS = (
+    _row("scalar", "sess.run of (a+b)*(a-b)", "scalar_call.few", "µs", Bound(0.25)),
+    _row("fetches", "10 fetches and 3 feeds", "scalar_call.many", "µs", Bound(0.25)),
+    _row("build", "building 5,000 ops, each", "build.op", "µs", Bound(0.5)),
+    _row("gradients", "tf.gradients, 200 layers", "build.gradients", "ms", Bound(0.5)),
+    _row("fresh", "fresh process, first run", "fresh_process.process", "s", Bound(0.4, "tf1")),
+    _row("mlp", "MLP, batch 32", "mlp.step", "µs", Bound(0.75), Bound(1.2, "jax"), jax=True),
+    _row("mlp_wide", "MLP 3 × 1024, batch 256", "mlp_wide.step", "ms", Bound(0.9), jax=True),
+    _row("cnn", "MNIST CNN, batch 64", "cnn.step", "ms", Bound(1.2), jax=True),
+    _row("transformer", "transformer, 2 layers", "transformer.step", "ms", Bound(1.2), jax=True),
+    _row("lstm_first", "LSTM, first 100 lengths", "lstm.first", "ms", Bound(1.4)),
+    _row("lstm_later", "LSTM, later", "lstm.later", "ms", Bound(1.0)),
+    _row("while", "while_loop, an iteration", "control_flow.iteration", "ns", Bound(0.05)),
+    _row("cond", "cond", "control_flow.cond", "µs", Bound(0.4)),
+    _row("py_func", "py_func", "control_flow.py_func", "µs", Bound(0.5)),
+    _row("random", "10M random_normal", "random_normal.draw", "ms", Bound(0.8)),
+    _row("sparse_sgd", "embedding 1M × 32, SGD", "embedding.sgd", "ms", Bound(0.7)),
+    _row("sparse_adam", "embedding 1M × 32, Adam", "embedding.adam", "ms", Bound(0.7)),
+    _row("eager_add", "eager scalar add", "eager.add", "µs", Bound(0.5)),
+    _row("eager_mlp", "eager MLP step", "eager.step", "ms", Bound(0.8)),
+    _row("memory_steps", "memory, 10,000 steps", "memory.steps", "×", Bound(1.05, "start")),
+    _row("memory_plans", "memory, 1,000 plans", "memory.plans", "×", Bound(1.05, "start")),
+)
