@@ -1,0 +1,29 @@
+"""weft: TensorFlow's programming model on NumPy and XLA. `import weft as tf`."""
+
+from __future__ import annotations
+
+import sys as _sys
+from typing import Any as _Any
+
+__version__ = "0.1.0"
+
+from weft.framework import errors as errors
+from weft.framework.dtypes import DType as DType
+from weft.framework import export as _export
+import weft.ops as _ops  # noqa: F401
+import weft.engine.namespace as _namespace  # noqa: F401
+from weft import public as _public  # noqa: F401
+
+
+def __getattr__(name: str) -> _Any:
+    if name.startswith("__"):
+        raise AttributeError(name)
+    return _export.find("", name, "weft")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_export.exported("")})
+
+
+compat = _export.namespace("compat")
+compat.v1 = _sys.modules["weft.compat.v1"] = _sys.modules[__name__]

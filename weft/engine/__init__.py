@@ -1,0 +1,1 @@
+"""The two tiers that run ops: the interpreter (NumPy) and the compiler (XLA)."""

@@ -1,0 +1,194 @@
+"""The first tier: runs a program's kernels one by one with NumPy. No compiler, no warm-up, any shape."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from weft.engine.cell import Cell
+from weft.engine.namespace import numpy_namespace
+from weft.engine.program import Node, Program
+from weft.framework import errors, shape_inference
+from weft.framework.shape_rules import ShapeError
+
+
+class Context:
+    """What a kernel that asks for `ctx` gets: the array namespace, its node, state, functions, the step."""
+
+    tracing = False
+    xp: Any = numpy_namespace
+
+    def __init__(self, resources: Any, step: Any = None, functions: Any = None):
+        self.resources = resources
+        self.step = step
+        self.functions = functions  # name -> Program
+        self.node: Node = None  # type: ignore[assignment]
+
+    @property
+    def op(self) -> Any:
+        return self.node.op
+
+    # -- state
+
+    def read(self, cell: Cell) -> Any:
+        """The value of a cell; FailedPreconditionError while it is not initialised."""
+        value = cell.numpy()
+        if value is None:
+            raise uninitialized(cell)
+        return value
+
+    def peek(self, cell: Cell) -> Any:
+        """The value of a cell, or None while it is not initialised."""
+        return cell.numpy()
+
+    def write(self, cell: Cell, value: Any, masked: bool = False) -> None:
+        """Gives a cell a new value."""
+        cell.value = value
+
+    def random_cell(self, make: Any) -> Cell:
+        """The cell of this node's random counter; `make()` gives its first value."""
+        cell = self.resources.random.get(self.node.op)
+        if cell is None:
+            cell = self.resources.random[self.node.op] = Cell(
+                self.node.op._name + "/counter", value=make()
+            )
+        return cell
+
+    # -- functions
+
+    def call(self, name: str, args: list[Any]) -> list[Any]:
+        """Runs a function of the library on values of its arguments."""
+        return run(self.functions.program(name), args, self)
+
+
+def uninitialized(cell: Cell) -> errors.OpError:
+    if cell.extra == "resource":
+        return errors.FailedPreconditionError(
+            None,
+            None,
+            f"Error while reading resource variable {cell.name} from Container: localhost. This could mean that "
+            f"the variable was uninitialized. Not found: Resource localhost/{cell.name} does not exist.",
+        )
+    return errors.FailedPreconditionError(
+        None, None, f"Attempting to use uninitialized value {cell.name}"
+    )
+
+
+def run(program: Program, args: list[Any], ctx: Any) -> list[Any]:
+    """Runs a program on arrays (one per input), and returns its outputs."""
+    values: list[Any] = [None] * program.n_slots
+    for slot, value in zip(program.inputs, args):
+        values[slot] = value
+    outer = ctx.node
+    execute(program.nodes, values, ctx)
+    ctx.node = outer
+    return [values[slot] for slot in program.outputs]
+
+
+def execute(nodes: list[Node], values: list[Any], ctx: Any) -> None:
+    """Runs nodes in order over a table of values."""
+    step = ctx.step
+    for node in nodes:
+        if step is not None and step.stopped:
+            step.check()
+        ctx.node = node
+        run_node(node, values, ctx)
+        for slot in node.frees:
+            values[slot] = None
+
+
+def run_node(node: Node, values: list[Any], ctx: Any) -> None:
+    """Runs one node with its reference kernel."""
+    args = [values[i] for i in node.inputs]
+    try:
+        if node.derefs:
+            for i in node.derefs:
+                if type(args[i]) is Cell:
+                    args[i] = ctx.read(args[i])
+        if node.recheck:
+            recheck(node, args)
+        if node.groups is not None:
+            args = [args[g] if type(g) is int else args[g[0] : g[1]] for g in node.groups]
+        kernel = node.kernel
+        if kernel is None:
+            raise errors.UnimplementedError(
+                None, None, f"Op {node.decl.name} has no kernel in weft yet."
+            )
+        result = kernel(ctx if node.wants_context else numpy_namespace, *args, **node.kwargs)
+    except Exception as e:
+        raise located(e, node, args) from e
+    store_results(node, result, values)
+
+
+def store_results(node: Node, result: Any, values: list[Any]) -> None:
+    if node.flat_outputs:
+        result = shape_inference.flatten_outputs(node.decl.signature, result)
+        for slot, value, dtype in zip(node.outputs, result, node.dtypes):
+            if slot >= 0:
+                values[slot] = (
+                    value if type(value) is np.ndarray or dtype is None else as_array(value, dtype)
+                )
+    elif node.outputs[0] >= 0:
+        if type(result) is not np.ndarray and node.dtypes[0] is not None:
+            result = as_array(result, node.dtypes[0])
+        values[node.outputs[0]] = result
+
+
+def as_array(value: Any, dtype: Any) -> Any:
+    """A kernel's result as an array: NumPy reductions give scalars. A reference (a cell) stays."""
+    if isinstance(value, Cell) or value is None:
+        return value
+    if dtype == object and isinstance(value, (bytes, str)):
+        out = np.empty((), object)
+        out[()] = value
+        return out
+    if isinstance(value, (np.generic, int, float, bool, complex, list, tuple, bytes)):
+        return np.asarray(value, dtype)
+    return value
+
+
+def recheck(node: Node, args: list[Any]) -> None:
+    """Runs the shape rule on the actual shapes, unless these were found right before."""
+    shapes = [a.shape if isinstance(a, np.ndarray) else getattr(a, "shape", None) for a in args]
+    if shapes == node.checked:
+        return
+    try:
+        const = shape_inference.ActualInputs(
+            shape_inference.grouped(node.decl.signature.inputs, args, node.op._attrs),
+            node.decl.signature.inputs,
+        )
+        shape_inference.run_rule(node.decl, shapes, node.op._attrs, const)
+    except ShapeError as e:
+        raise errors.InvalidArgumentError(None, None, str(e)) from None
+    node.checked = shapes
+
+
+def located(e: Exception, node: Node, args: list[Any]) -> Exception:
+    """The error as TensorFlow's class, with the operation it came from."""
+    op = node.op
+    if isinstance(e, errors.OpError):
+        if e.op is not None or getattr(e, "keeps_place", False):
+            return e
+        return type(e)(op.node_def, op, e.message) if type(e) is not errors.OpError else e
+    shapes = ", ".join(_describe(a) for a in args)
+    text = f"{e or type(e).__name__} (inputs: {shapes})"
+    if isinstance(e, (ValueError, IndexError, OverflowError, ZeroDivisionError)):
+        cls: Any = errors.InvalidArgumentError
+    elif isinstance(e, MemoryError):
+        cls = errors.ResourceExhaustedError
+    elif isinstance(e, NotImplementedError):
+        cls = errors.UnimplementedError
+    else:
+        cls = errors.InternalError
+        text = f"{type(e).__name__}: {text}"
+    return cls(op.node_def, op, text)
+
+
+def _describe(value: Any) -> str:
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_describe, value)) + "]"
+    shape, dtype = getattr(value, "shape", None), getattr(value, "dtype", None)
+    if shape is None:
+        return type(value).__name__
+    return f"{getattr(dtype, 'name', dtype)}{list(shape)}"

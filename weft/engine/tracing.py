@@ -1,0 +1,260 @@
+"""The second tier's walk: runs a program's kernels over traced arrays, so that XLA sees one function.
+
+A node whose inputs are all known is evaluated with NumPy on the spot: shape arithmetic folds away, and
+`reshape` and its like see constants. State is threaded through: reading a cell gives its traced value, writing
+one makes that value an output. Conditions that kernels check become outputs as well.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from weft.engine import interpreter
+from weft.engine.cell import Cell
+from weft.engine.namespace import jax_namespace, numpy_namespace
+from weft.engine.program import Node, Program
+from weft.framework import errors, shape_inference
+from weft.framework.shape_rules import ShapeError
+
+_LARGEST_FOLDED = (
+    1 << 14
+)  # elements; larger known results are left to XLA rather than baked into the program
+
+
+class CannotCompile(Exception):
+    """A node that XLA cannot take; the segment stays with the interpreter."""
+
+    def __init__(self, node: Node | None, why: str):
+        super().__init__(why)
+        self.node, self.why = node, why
+
+
+class Traced(threading.local):
+    context: Any = None
+
+
+_current = Traced()
+
+
+def note_check(ok: Any, message: Any, error: Any) -> None:
+    """Records a condition of the trace that is under way."""
+    ctx = _current.context
+    if ctx is not None:
+        ctx.note_check(ok)
+
+
+class State:
+    """The values of cells during a trace."""
+
+    def __init__(self, initial: dict[Cell, Any], find: Callable[[Cell], Any]):
+        self.values = dict(initial)
+        self.read: dict[Cell, None] = {}
+        self.written: dict[Cell, None] = {}
+        self._find = find
+
+    def get(self, cell: Cell) -> Any:
+        value = self.values.get(cell, self)
+        if value is self:
+            value = self.values[cell] = self._find(cell)
+        self.read.setdefault(cell)
+        return value
+
+    def set(self, cell: Cell, value: Any) -> None:
+        self.values[cell] = value
+        self.written.setdefault(cell)
+
+
+class TraceContext:
+    """A kernel's `ctx` while a segment is traced."""
+
+    tracing = True
+
+    def __init__(self, resources: Any, functions: Any, state: State):
+        self.xp = jax_namespace()
+        self.resources, self.functions, self.state = resources, functions, state
+        self.checks: list[Any] = []
+        self.step = None
+        self.node: Node = None  # type: ignore[assignment]
+
+    @property
+    def op(self) -> Any:
+        return self.node.op
+
+    def note_check(self, ok: Any) -> None:
+        xp = self.xp
+        if isinstance(ok, (bool, np.bool_)):
+            if ok:
+                return
+            ok = xp.asarray(ok)
+        self.checks.append(xp.all(ok))
+
+    def ok(self) -> Any:
+        """Whether all conditions noted so far hold; None where there are none."""
+        if not self.checks:
+            return None
+        if len(self.checks) > 1:
+            self.checks = [self.xp.stack(self.checks).all()]
+        return self.checks[0]
+
+    # -- state
+
+    def read(self, cell: Cell) -> Any:
+        value = self.state.get(cell)
+        if value is None:
+            raise interpreter.uninitialized(cell)
+        return value
+
+    def peek(self, cell: Cell) -> Any:
+        return self.state.get(cell)
+
+    def write(self, cell: Cell, value: Any, masked: bool = False) -> None:
+        """Gives a cell a new value. Where a condition fails the old one stays; a kernel that sees to that
+        itself (an update of some rows, dropped by `ctx.ok()`) says `masked`."""
+        self.state.set(cell, value)
+
+    def random_cell(self, make: Any) -> Cell:
+        cell = self.resources.random.get(self.node.op)
+        if cell is None:
+            cell = self.resources.random[self.node.op] = Cell(
+                self.node.op._name + "/counter", value=make()
+            )
+        return cell
+
+    # -- functions
+
+    def call(self, name: str, args: list[Any]) -> list[Any]:
+        return trace(self.functions.program(name), args, self)
+
+    def nested(self, state: State) -> TraceContext:
+        """A context for the body of a branch or loop, with conditions of its own."""
+        ctx = TraceContext(self.resources, self.functions, state)
+        ctx.node = self.node
+        return ctx
+
+
+def trace(program: Program, args: list[Any], ctx: TraceContext) -> list[Any]:
+    """Runs a program over traced values and host constants."""
+    values: list[Any] = [None] * program.n_slots
+    for slot, value in zip(program.inputs, args):
+        values[slot] = value
+    outer_node, outer_context = ctx.node, _current.context
+    _current.context = ctx
+    try:
+        for node in program.nodes:
+            ctx.node = node
+            trace_node(node, values, ctx)
+            for slot in node.frees:
+                values[slot] = None
+    finally:
+        ctx.node, _current.context = outer_node, outer_context
+    return [values[slot] for slot in program.outputs]
+
+
+def is_known(value: Any) -> bool:
+    """Whether a value of a trace is a host constant."""
+    return isinstance(value, np.ndarray)
+
+
+def trace_node(node: Node, values: list[Any], ctx: TraceContext) -> None:
+    args = [values[i] for i in node.inputs]
+    decl = node.decl
+    try:
+        for i in node.derefs:
+            if type(args[i]) is Cell:
+                args[i] = ctx.read(args[i])
+        if node.recheck:
+            _recheck(node, args)
+        known = not decl.stateful and all(map(is_known, args))
+        for i in node.static:
+            if not is_known(args[i]):
+                raise CannotCompile(node, f"needs the value of input {i} while compiling")
+        if node.groups is not None:
+            args = [args[g] if type(g) is int else args[g[0] : g[1]] for g in node.groups]
+        if known and node.kernel is not None and not node.wants_context and _is_small(node):
+            result = node.kernel(numpy_namespace, *args, **node.kwargs)
+            flat = _flat(node, result, numpy=True)
+            if all(getattr(v, "size", 0) <= _LARGEST_FOLDED for v in flat):
+                _store(node, flat, values)
+                return
+        if node.xla_kernel is None:
+            raise CannotCompile(node, f"op {decl.name} has no kernel")
+        result = node.xla_kernel(
+            ctx if node.xla_wants_context else ctx.xp, *args, **node.xla_kwargs
+        )
+    except CannotCompile:
+        raise
+    except errors.OpError as e:
+        raise interpreter.located(e, node, args) from e
+    except Exception as e:
+        raise CannotCompile(node, f"{decl.name} cannot be traced: {type(e).__name__}: {e}") from e
+    _store(node, _flat(node, result, numpy=False), values)
+
+
+def _is_small(node: Node) -> bool:
+    for t in node.op._outputs:
+        dims = t._dims
+        if dims is not None and None not in dims:
+            n = 1
+            for d in dims:
+                n *= d
+            if n > _LARGEST_FOLDED:
+                return False
+    return True
+
+
+def _flat(node: Node, result: Any, numpy: bool) -> list[Any]:
+    flat = (
+        shape_inference.flatten_outputs(node.decl.signature, result)
+        if node.flat_outputs
+        else [result]
+    )
+    if numpy:
+        return [
+            v if type(v) is np.ndarray or d is None else interpreter.as_array(v, d)
+            for v, d in zip(flat, node.dtypes)
+        ]
+    return [
+        v
+        if d is None
+        or isinstance(v, (np.ndarray, Cell))
+        or not isinstance(v, (int, float, bool, complex, np.generic))
+        else np.asarray(v, d)
+        for v, d in zip(flat, node.dtypes)
+    ]
+
+
+def _store(node: Node, flat: list[Any], values: list[Any]) -> None:
+    for slot, value in zip(node.outputs, flat):
+        if slot >= 0:
+            values[slot] = value
+
+
+def _recheck(node: Node, args: list[Any]) -> None:
+    shapes = [getattr(a, "shape", None) for a in args]
+    const = _KnownInputs(
+        shape_inference.grouped(node.decl.signature.inputs, args, node.op._attrs),
+        node.decl.signature.inputs,
+    )
+    try:
+        shape_inference.run_rule(node.decl, shapes, node.op._attrs, const)
+    except ShapeError as e:
+        raise errors.InvalidArgumentError(None, None, str(e)) from None
+
+
+class _KnownInputs(shape_inference.ActualInputs):
+    """Values where the trace knows them."""
+
+    def __call__(self, which: str | int) -> Any:
+        value = self._tensor(which)
+        return value if is_known(value) else None
+
+    def shape(self, which: str | int) -> Any:
+        value = self(which)
+        if value is None:
+            n = self._tensor(which).shape
+            return (None,) * n[0] if n else None
+        return tuple(None if d < 0 else int(d) for d in value)

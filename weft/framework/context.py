@@ -1,0 +1,103 @@
+"""What is current: the default graph, the default session, and whether ops run at once (eagerly)."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+
+class _Current(threading.local):
+    def __init__(self) -> None:
+        self.graphs: list[Any] = []
+        self.sessions: list[Any] = []
+        self.eager = process_default.eager
+
+
+class _ProcessDefault:
+    """What a thread starts with."""
+
+    eager = False
+    graph: Any = None
+
+
+process_default = _ProcessDefault()
+current = _Current()
+
+
+class DefaultStack:
+    """A stack of defaults that insists on being left in the order it was entered."""
+
+    @staticmethod
+    @contextlib.contextmanager
+    def push(stack: list[Any], item: Any) -> Iterator[Any]:
+        stack.append(item)
+        eager, current.eager = current.eager, current.eager and stack is not current.graphs
+        try:
+            yield item
+        finally:
+            current.eager = eager
+            if stack[-1] is not item:
+                raise AssertionError(
+                    f"Nesting violated: {item!r} is left while {stack[-1]!r} is still the default."
+                )
+            stack.pop()
+
+
+def get_default_graph() -> Any:
+    """Returns the default graph of this thread."""
+    graphs = current.graphs
+    if graphs:
+        return graphs[-1]
+    if process_default.graph is None:
+        from weft.framework.graph import Graph
+
+        process_default.graph = Graph()
+    return process_default.graph
+
+
+def reset_default_graph() -> None:
+    """Clears the default graph stack and makes a new global default graph."""
+    if current.graphs:
+        raise AssertionError(
+            "Do not use tf.reset_default_graph() to clear nested graphs. If you need a cleared graph, "
+            "exit the nesting and create a new graph."
+        )
+    process_default.graph = None
+
+
+def has_default_graph() -> bool:
+    return bool(current.graphs)
+
+
+def get_default_session() -> Any:
+    """Returns the innermost session of this thread's `with` blocks, or None."""
+    sessions = current.sessions
+    return sessions[-1] if sessions else None
+
+
+def executing_eagerly() -> bool:
+    """Returns whether ops run as they are called, rather than being added to a graph."""
+    return current.eager
+
+
+@contextlib.contextmanager
+def execution_mode(eager: bool) -> Iterator[None]:
+    before, current.eager = current.eager, eager
+    try:
+        yield
+    finally:
+        current.eager = before
+
+
+def enable_eager_execution() -> None:
+    """Makes eager execution the mode of the process: of this thread, and of those that start later."""
+    process_default.eager = True
+    current.eager = True
+
+
+def disable_eager_execution() -> None:
+    """Makes graph construction the mode of the process."""
+    process_default.eager = False
+    current.eager = False

@@ -1,0 +1,107 @@
+"""The public names: each function says beside its definition what it is called in the `tf` namespace.
+
+`export("math.add", "add")` gives an object these names. A namespace (`weft.math`) is a module that reads
+this table; `weft/__init__.py` puts them together.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import types
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+_table: dict[str, dict[str, Any]] = {}
+
+
+def export(*names: str) -> Callable[[T], T]:
+    """Gives an object public names: `"math.add"` is `weft.math.add`, `"add"` is `weft.add`."""
+
+    def register(item: T) -> T:
+        for name in names:
+            space, _, leaf = name.rpartition(".")
+            _table.setdefault(space, {})[leaf] = item
+        return item
+
+    return register
+
+
+def export_all(space: str, **items: Any) -> None:
+    """Gives several objects names in one namespace."""
+    _table.setdefault(space, {}).update(items)
+
+
+def exported(space: str) -> dict[str, Any]:
+    """The names of a namespace so far."""
+    return _table.get(space, {})
+
+
+def spaces() -> list[str]:
+    """Every namespace that has a name, with those above it."""
+    out = set()
+    for space in _table:
+        while space:
+            out.add(space)
+            space = space.rpartition(".")[0]
+    return sorted(out)
+
+
+class Namespace(types.ModuleType):
+    """A public module that is made of exported names; what it lacks it looks for in lazy packages."""
+
+    def __init__(self, name: str, space: str, doc: str = ""):
+        super().__init__(name, doc or f"The public names of tf.{space}.")
+        self.__dict__["_space"] = space
+        self.__dict__["__path__"] = []
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return find(self._space, name, self.__name__)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *exported(self._space)})
+
+
+# Packages that are imported when a name of theirs is first asked for: namespace -> module names.
+_lazy: dict[str, list[str]] = {}
+
+
+def lazy(space: str, *modules: str) -> None:
+    """Lets the first unknown name of a namespace import these modules, which export more names."""
+    _lazy.setdefault(space, []).extend(modules)
+
+
+def find(space: str, name: str, module_name: str) -> Any:
+    """A name of a namespace: exported, or made so by a lazy package, or a namespace below."""
+    names = _table.get(space, {})
+    if name in names:
+        return names[name]
+    below = f"{space}.{name}" if space else name
+    module = sys.modules.get(f"weft.{below}")
+    if module is not None:
+        return module
+    try:
+        return importlib.import_module(f"weft.{below}")
+    except ModuleNotFoundError as e:
+        if e.name is None or not f"weft.{below}".startswith(e.name):
+            raise
+    while _lazy.get(space):
+        importlib.import_module(_lazy[space].pop(0))
+        if name in _table.get(space, {}):
+            return _table[space][name]
+    if below in spaces():
+        return namespace(below)
+    raise AttributeError(f"module '{module_name}' has no attribute '{name}'")
+
+
+def namespace(space: str) -> Namespace:
+    """The module of a namespace, registered so that `import weft.<space>` finds it."""
+    full = f"weft.{space}"
+    module = sys.modules.get(full)
+    if module is None:
+        module = sys.modules[full] = Namespace(full, space)
+    return module  # type: ignore[return-value]

@@ -1,0 +1,183 @@
+"""FuncGraph: the body of a function, which captures what it uses of the graph around it."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+from weft.framework import context, dtypes, registry
+from weft.framework.graph import Graph
+from weft.framework.operation import Operation
+from weft.framework.registry import OpDecl
+from weft.framework.tensor import Tensor
+
+
+class FuncGraph(Graph):
+    """A graph with inputs and outputs. A tensor of an outer graph that is used inside becomes a captured
+    input; its value is passed at each call."""
+
+    building_function = True
+
+    def __init__(self, name: str, outer_graph: Graph | None = None):
+        super().__init__()
+        self.name = name
+        self.outer_graph = context.get_default_graph() if outer_graph is None else outer_graph
+        self.inputs: list[Tensor] = []  # the arguments, then the captured inputs
+        self.outputs: list[Tensor] = []
+        self.control_outputs: list[Operation] = []
+        self.structured_input: Any = None
+        self.structured_outputs: Any = None
+        self._captures: dict[
+            Any, tuple[Any, Tensor]
+        ] = {}  # id of the outer tensor -> (outer, inner)
+        self.arg_names: list[str] = []
+        self.attrs: dict[str, Any] = {}  # of the function
+        self.variables: list[Any] = []
+        outer = self.outer_graph
+        if outer is not None:
+            self._seed = outer._seed
+            self._gradient_overrides = dict(outer._gradient_overrides)
+            self._collections = outer._collections  # shared: a summary in a branch is a summary
+            self._container = outer._container
+            self._devices = list(outer._devices)
+            self._extras = outer._extras
+            self._unfeedable, self._unfetchable = outer._unfeedable, outer._unfetchable
+
+    @property
+    def is_eager_outside(self) -> bool:
+        """Whether what is around the function runs eagerly, so that captures are concrete values."""
+        return self.outer_graph is None or not isinstance(self.outer_graph, Graph)
+
+    def add_input(self, dtype: dtypes.DType, dims: Any = None, name: str = "arg") -> Tensor:
+        """Adds an argument and returns the tensor that stands for it inside."""
+        tensor = self._placeholder(dtype, dims, name)
+        at = len(self.inputs) - len(self._captures)
+        self.inputs.insert(at, tensor)
+        return tensor
+
+    def _placeholder(self, dtype: dtypes.DType, dims: Any, name: str) -> Tensor:
+        with self.as_default(), self.control_dependencies(None):
+            op = self.add_op(
+                registry.get("Placeholder"),
+                [],
+                {"dtype": dtype.base_dtype, "shape": dims},
+                [dtype],
+                name,
+            )
+        op._outputs[0]._dims = dims
+        return op._outputs[0]
+
+    def capture(self, tensor: Tensor, name: str | None = None) -> Tensor:
+        """The tensor inside that stands for one outside."""
+        if (
+            tensor.graph_or_none is self
+            if hasattr(tensor, "graph_or_none")
+            else tensor.graph is self
+        ):
+            return tensor
+        known = self._captures.get(id(tensor))
+        if known is not None:
+            return known[1]
+        inner_outer = tensor
+        outer = self.outer_graph
+        if not hasattr(tensor, "numpy") and outer is not None and tensor.graph is not outer:
+            if isinstance(outer, FuncGraph):
+                inner_outer = outer.capture(tensor)
+            else:
+                raise ValueError(
+                    f"Tensor {tensor} is of another graph than the function '{self.name}' that uses it."
+                )
+        placeholder = self._placeholder(
+            tensor.dtype, tensor._dims, self._capture_name(tensor, name)
+        )
+        handle_data = getattr(tensor, "_handle_data", None)
+        if handle_data is not None:
+            placeholder._handle_data = handle_data
+        self._captures[id(tensor)] = (inner_outer, placeholder)
+        self.inputs.append(placeholder)
+        return placeholder
+
+    @staticmethod
+    def _capture_name(tensor: Any, name: str | None) -> str:
+        if name:
+            return name
+        if hasattr(tensor, "numpy"):
+            return "captured"
+        return tensor.op._name.rsplit("/", 1)[-1]
+
+    def _import_input(self, tensor: Tensor, decl: OpDecl, name: str | None) -> Tensor:
+        return self.capture(tensor)
+
+    def _control_input(self, item: Any) -> Operation | None:
+        """Operations outside of a function ran, or will run, apart from its calls."""
+        if isinstance(item, (Tensor, Operation)) and item.graph is not self:
+            return None
+        return super()._control_input(item)
+
+    @property
+    def captures(self) -> list[tuple[Any, Tensor]]:
+        """(tensor outside, tensor inside) for everything captured."""
+        return list(self._captures.values())
+
+    @property
+    def external_captures(self) -> list[Any]:
+        return [outer for outer, _ in self._captures.values()]
+
+    @property
+    def internal_captures(self) -> list[Tensor]:
+        return [inner for _, inner in self._captures.values()]
+
+    def signature_key(self) -> Any:
+        """What must be equal for two functions of one name to be the same."""
+        return (
+            [t.dtype for t in self.inputs],
+            [t.dtype for t in self.outputs],
+            [(op.type, [t.name for t in op._inputs]) for op in self.get_operations()],
+        )
+
+    def wanted_ops(self) -> list[Operation]:
+        """The operations that a call runs: those the outputs need, and all that have effects."""
+        return (
+            [t.op for t in self.outputs]
+            + self.control_outputs
+            + [op for op in self._ops.values() if has_effect(op)]
+        )
+
+
+def has_effect(op: Operation) -> bool:
+    """Whether running the operation matters beyond its outputs."""
+    decl = op._decl
+    if decl.name in ("Placeholder", "VarHandleOp", "VariableV2", "ReadVariableOp", "Const"):
+        return False
+    return decl.stateful or any(a.is_ref for a in decl.signature.inputs)
+
+
+@contextlib.contextmanager
+def init_scope() -> Iterator[None]:
+    """Leaves functions and control flow: what is created inside lands in the outermost graph, or eagerly."""
+    graph = context.current.graphs[-1] if context.current.graphs else None
+    if graph is None or not graph.building_function:
+        if context.executing_eagerly():
+            yield
+            return
+        graph = context.get_default_graph()
+        with graph.control_dependencies(None):
+            yield
+        return
+    scope = graph.get_name_scope()
+    while graph is not None and graph.building_function:
+        graph = graph.outer_graph
+    if graph is None or getattr(graph, "_stands_for_eager", False) or _eager_around():
+        with context.execution_mode(True):
+            yield
+        return
+    with graph.as_default(), graph.control_dependencies(None):
+        with graph.name_scope(scope + "/" if scope else None):
+            yield
+
+
+def _eager_around() -> bool:
+    return context.process_default.eager and not any(
+        not g.building_function for g in context.current.graphs
+    )

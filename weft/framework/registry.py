@@ -1,0 +1,178 @@
+"""The registry of ops. An op is declared once:
+
+    @op("BiasAdd", "value: T, bias: T -> output: T", "T: numbers; data_format: string in {NHWC, NCHW} = 'NHWC'")
+    def bias_add(xp, value, bias, *, data_format): ...      # the reference kernel
+
+    @bias_add.shape
+    def _(value, bias, *, data_format): ...                  # static shapes, and the runtime check
+
+    @bias_add.gradient
+    def _(op, grad): ...                                     # builds graph ops
+
+The name `bias_add` is then the declaration itself; calling it adds the op to the default graph (or runs it,
+eagerly). The first parameter of a kernel tells what it wants: `xp`, the array namespace, or `ctx`, the step's
+context (state, randomness, the node itself).
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from weft.framework import signature as _signature
+
+
+class OpDecl:
+    """A declared op: everything that weft knows of it."""
+
+    def __init__(
+        self,
+        name: str,
+        args: str,
+        attrs: str = "",
+        *,
+        stateful: bool = False,
+        host: bool = False,
+        blocking: bool = False,
+        static: Iterable[str] = (),
+        commutative: bool = False,
+        aggregate: bool = False,
+        allows_uninitialized: bool = False,
+        shape_only: bool = False,
+    ):
+        self.name = name
+        self.args_text, self.attrs_text = args, attrs
+        self.stateful = stateful  # has or changes state: never shared, folded or pruned as equal
+        self.host = host  # runs on the host only: XLA cannot take it
+        self.blocking = blocking  # may wait for another op or step: gets a thread of its own
+        self.static = tuple(static)  # inputs whose values XLA needs while compiling
+        self.commutative, self.aggregate = commutative, aggregate
+        self.allows_uninitialized = allows_uninitialized
+        self.shape_only = shape_only  # reads shapes, not values (Shape, Size, Rank)
+        self.kernel: Callable | None = None
+        self.xla_kernel: Callable | None = None
+        self.shape_rule: Callable | None = None
+        self.gradient_rule: Callable | None = None
+        self._signature: _signature.Signature | None = None
+        self._call_plan: Any = None  # of `apply`, made at the first call
+
+    def __repr__(self) -> str:
+        return f"<op {self.name}({self.args_text})>"
+
+    @property
+    def signature(self) -> _signature.Signature:
+        if self._signature is None:
+            try:
+                self._signature = _signature.parse(self.args_text, self.attrs_text)
+            except ValueError as e:
+                raise ValueError(f"The declaration of op {self.name} is malformed: {e}") from None
+        return self._signature
+
+    @property
+    def is_compilable(self) -> bool:
+        return not self.host and (self.kernel is not None or self.xla_kernel is not None)
+
+    # -- the parts of a declaration, as decorators ---------------------------------------------------
+
+    def shape(self, rule: Callable) -> Callable:
+        """Registers the shape rule: from input shapes (and, by name, attributes and `const`) to output shapes."""
+        self.shape_rule = rule
+        return rule
+
+    def gradient(self, rule: Callable) -> Callable:
+        """Registers the gradient: from the op and the gradients of its outputs to those of its inputs."""
+        gradients[self.name] = rule
+        self.gradient_rule = rule
+        return rule
+
+    def kernel_for(self, engine: str) -> Callable[[Callable], Callable]:
+        """Registers a second kernel, for engine `"xla"`, where one expression will not do for both."""
+        if engine != "xla":
+            raise ValueError(f"Engine {engine!r} is not known; a second kernel is for 'xla'.")
+
+        def register(kernel: Callable) -> Callable:
+            self.xla_kernel = kernel
+            return kernel
+
+        return register
+
+    def not_differentiable(self) -> OpDecl:
+        """States that no gradient flows through the op."""
+        gradients[self.name] = None
+        return self
+
+    def __call__(self, *args: Any, name: str | None = None, **kwargs: Any) -> Any:
+        return _apply(self, args, kwargs, name)
+
+
+_ops: dict[str, OpDecl] = {}
+gradients: dict[str, Callable | None] = {}  # op type -> rule; None: not differentiable
+_loaders: list[Callable[[], None]] = []
+
+
+def op(name: str, args: str = "", attrs: str = "", **flags: Any) -> Callable[[Callable], OpDecl]:
+    """Declares an op; the decorated function is its reference kernel."""
+
+    def register(kernel: Callable | None) -> OpDecl:
+        if name in _ops:
+            raise ValueError(f"Op {name} is declared twice.")
+        decl = _ops[name] = OpDecl(name, args, attrs, **flags)
+        decl.kernel = kernel
+        if kernel is not None:
+            decl.__doc__ = kernel.__doc__
+        return decl
+
+    return register
+
+
+def on_unknown_op(loader: Callable[[], None]) -> None:
+    """Registers a function that declares further ops; it is called once, when an unknown type is asked for."""
+    _loaders.append(loader)
+
+
+def _load_rest() -> None:
+    while _loaders:
+        _loaders.pop()()
+
+
+def find(name: str) -> OpDecl | None:
+    """The declaration of an op type, or None."""
+    decl = _ops.get(name)
+    if decl is None and _loaders:
+        _load_rest()
+        decl = _ops.get(name)
+    return decl
+
+
+def get(name: str) -> OpDecl:
+    decl = find(name)
+    if decl is None:
+        raise KeyError(f"Op type not registered '{name}' in weft.")
+    return decl
+
+
+def all_ops() -> dict[str, OpDecl]:
+    """Every declared op by name."""
+    _load_rest()
+    return dict(_ops)
+
+
+def wanted_keywords(function: Callable) -> tuple[str, ...]:
+    """The keyword-only parameters of a kernel or rule: the attributes that it asks for."""
+    code = function.__code__
+    first = code.co_argcount
+    return code.co_varnames[first : first + code.co_kwonlyargcount]
+
+
+def wants_context(kernel: Callable) -> bool:
+    """Whether a kernel's first parameter is the step's context rather than the array namespace."""
+    first = next(iter(inspect.signature(kernel).parameters), "xp")
+    return first == "ctx"
+
+
+def _apply(decl: OpDecl, args: tuple, kwargs: dict, name: str | None) -> Any:
+    from weft.framework import apply  # the graph imports the registry
+
+    globals()["_apply"] = apply.call
+    return apply.call(decl, args, kwargs, name)

@@ -1,0 +1,145 @@
+"""Constants and placeholders."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from weft.framework import context, conversion, dtypes, registry
+from weft.framework.export import export
+from weft.framework.registry import op
+from weft.framework.shape_rules import ShapeError, merge
+from weft.framework.tensor import Tensor
+from weft.framework.tensor_shape import TensorShape, as_shape
+from weft.framework.tensor_proto import to_array
+
+
+@op("Const", "-> output: dtype", "value: tensor; dtype: type")
+def const(xp, *, value):
+    """A tensor that is part of the graph."""
+    return value
+
+
+@const.shape
+def _(*, value):
+    return value.shape if isinstance(value, np.ndarray) else ()
+
+
+const.not_differentiable()
+
+
+@export("constant")
+def constant_v1(
+    value: Any,
+    dtype: Any = None,
+    shape: Any = None,
+    name: str = "Const",
+    verify_shape: bool = False,
+) -> Any:
+    """Creates a constant tensor; a shape with more elements repeats the last value."""
+    array = to_array(value, None if dtype is None else dtypes.as_dtype(dtype), shape, verify_shape)
+    return from_array(array, None if dtype is None else dtypes.as_dtype(dtype), name)
+
+
+def from_array(
+    array: np.ndarray, dtype: dtypes.DType | None = None, name: str | None = None
+) -> Tensor:
+    """Adds a Const of an array that nobody changes any more."""
+    if dtype is None:
+        dtype = dtypes.string if array.dtype == object else dtypes.as_dtype(array.dtype)
+    if context.current.eager:
+        return conversion.make_eager(array, dtype)
+    array.setflags(write=False)
+    return (
+        context.get_default_graph()
+        .add_op(const, [], {"value": array, "dtype": dtype.base_dtype}, [dtype.base_dtype], name)
+        ._outputs[0]
+    )
+
+
+def _make_constant(value: Any, dtype: Any = None, name: str | None = None) -> Tensor:
+    array = to_array(value, dtype)
+    if isinstance(value, np.ndarray) and array is value:
+        array = value.copy()  # the caller may change it later
+    return from_array(array, dtype if dtype is not None and dtype.is_quantized else None, name)
+
+
+conversion.make_constant = _make_constant
+
+
+def _shape_to_tensor(
+    value: TensorShape, dtype: Any = None, name: str | None = None, as_ref: bool = False
+) -> Any:
+    if not value.is_fully_defined():
+        raise ValueError(f"Cannot convert a partially known TensorShape to a Tensor: {value}")
+    sizes = value.as_list()
+    if dtype is None:
+        dtype = dtypes.int64 if any(s >= 2**31 for s in sizes) else dtypes.int32
+    if dtype not in (dtypes.int32, dtypes.int64):
+        raise TypeError(f"Cannot convert a TensorShape to dtype: {dtype.name}")
+    return from_array(np.array(sizes, dtype.np), dtype, name or "shape_as_tensor")
+
+
+conversion.register_tensor_conversion_function(TensorShape, _shape_to_tensor, 100)
+
+
+@op("Placeholder", "-> output: dtype", "dtype: type; shape: shape = unknown", host=True)
+def placeholder_op(ctx):
+    """A tensor that must be fed."""
+    from weft.framework import errors
+    from weft.framework.shape_rules import text
+
+    t = ctx.op.outputs[0]
+    shape = "" if t.dims is None else f" and shape {text(t.dims)}"
+    raise errors.InvalidArgumentError(
+        None,
+        None,
+        f"You must feed a value for placeholder tensor '{ctx.op.name}' with dtype {_enum_name(t.dtype)}{shape}",
+    )
+
+
+def _enum_name(dtype: dtypes.DType) -> str:
+    return {"float32": "float", "float64": "double", "float16": "half"}.get(dtype.name, dtype.name)
+
+
+@placeholder_op.shape
+def _(*, shape):
+    return shape
+
+
+placeholder_op.not_differentiable()
+
+
+@export("placeholder")
+def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Tensor:
+    """Inserts a placeholder for a tensor that will always be fed."""
+    if context.executing_eagerly():
+        raise RuntimeError("tf.placeholder() is not compatible with eager execution.")
+    return placeholder_op(dtype=dtype, shape=as_shape(shape), name=name)
+
+
+@op("PlaceholderWithDefault", "input: dtype -> output: dtype", "dtype: type; shape: shape")
+def placeholder_with_default_op(xp, input):
+    """The input, unless something else is fed in its place."""
+    return input
+
+
+@placeholder_with_default_op.shape
+def _(input, *, shape):
+    merge(input, shape, "The default value does not fit the shape")
+    return shape
+
+
+@placeholder_with_default_op.gradient
+def _(op, grad):
+    return grad
+
+
+@export("placeholder_with_default")
+def placeholder_with_default(input: Any, shape: Any, name: str | None = None) -> Tensor:
+    """A placeholder that passes `input` on when it is not fed."""
+    return placeholder_with_default_op(input, shape=shape, name=name)
+
+
+__all__ = ["ShapeError", "constant_v1", "from_array", "placeholder", "registry"]

@@ -1,0 +1,41 @@
+"""Public names of the framework and the runtime, which know nothing of the `tf` namespace themselves."""
+
+from __future__ import annotations
+
+from weft.framework import context, conversion, dtypes, graph, tensor_shape
+from weft.framework.export import export_all
+from weft.framework.graph import Graph
+from weft.framework.operation import Operation
+from weft.framework.tensor import Tensor
+from weft.runtime.session import InteractiveSession, Session
+
+export_all(
+    "",
+    Dimension=tensor_shape.Dimension,
+    Graph=Graph,
+    InteractiveSession=InteractiveSession,
+    Operation=Operation,
+    Session=Session,
+    Tensor=Tensor,
+    TensorShape=tensor_shape.TensorShape,
+    as_dtype=dtypes.as_dtype,
+    colocate_with=graph.colocate_with,
+    container=graph.container,
+    control_dependencies=graph.control_dependencies,
+    convert_to_tensor=conversion.convert_to_tensor,
+    convert_to_tensor_or_indexed_slices=conversion.convert_to_tensor_or_indexed_slices,
+    device=graph.device,
+    enable_eager_execution=context.enable_eager_execution,
+    executing_eagerly=context.executing_eagerly,
+    get_default_graph=context.get_default_graph,
+    get_default_session=context.get_default_session,
+    register_tensor_conversion_function=conversion.register_tensor_conversion_function,
+    reset_default_graph=context.reset_default_graph,
+)
+for _name in (
+    "bfloat16 bool complex64 complex128 double float16 float32 float64 half int8 int16 int32 int64 qint8 qint16 "
+    "qint32 quint8 quint16 resource string uint8 uint16 uint32 uint64 variant"
+).split():
+    export_all("", **{_name: getattr(dtypes, _name)})
+    export_all("dtypes", **{_name: getattr(dtypes, _name)})
+export_all("dtypes", as_dtype=dtypes.as_dtype, DType=dtypes.DType)

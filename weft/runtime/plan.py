@@ -1,0 +1,174 @@
+"""Plan: what one kind of step does. prune -> segment; immutable, cached by the session, printable.
+
+The executor runs this object, and what is drawn or printed of a step is drawn from it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from weft.engine.program import Node, Program, order
+from weft.framework import dtypes
+from weft.framework.operation import Operation
+from weft.framework.tensor import Tensor
+from weft.runtime.functions import in_order_of_creation
+from weft.runtime.segment import Segment, can_compile
+
+_LARGE_CONSTANT = (
+    1 << 12
+)  # elements; larger constants are passed to an executable, not baked into it
+
+# Ops whose output is the same in every step of a session, or a reference to state: evaluated once.
+HANDLES = frozenset("VariableV2 Variable VarHandleOp TemporaryVariable".split())
+
+
+class Host:
+    """One host operation of a plan."""
+
+    __slots__ = ("node", "level")
+
+    def __init__(self, node: Node, level: int):
+        self.node, self.level = node, level
+
+
+class Plan:
+    """The steps that compute some tensors and run some operations, given others."""
+
+    def __init__(
+        self,
+        graph: Any,
+        fetches: list[Tensor],
+        targets: list[Operation],
+        feeds: list[Tensor],
+        functions: Any,
+    ):
+        self.graph = graph
+        self.fetches, self.targets, self.feeds = fetches, targets, feeds
+        cut = set(feeds)
+        wanted = [t._op for t in fetches if t not in cut] + targets
+        ops = in_order_of_creation(order(wanted, cut))
+        self.pruned = len(graph._ops) - len(ops)
+        self.ops = ops
+        # Slots are shared by the whole plan: feeds first.
+        self.slot_of: dict[Tensor, int] = {}
+        for t in feeds:
+            self.slot_of.setdefault(t, len(self.slot_of))
+        self.constants: list[tuple[int, Any]] = []  # (slot, array), the same in every step
+        self.handles: list[tuple[int, Node]] = []  # (slot, node)
+        self.steps: list[Any] = []
+        self._segment(ops, cut, functions)
+        self.fetch_slots = [self.slot_of[t] for t in fetches]
+        self.feed_slots = [self.slot_of[t] for t in feeds]
+        self.n_slots = len(self.slot_of)
+        self.template: list[Any] | None = None
+        self.epoch = -1
+
+    def _slot(self, tensor: Tensor) -> int:
+        return self.slot_of.setdefault(tensor, len(self.slot_of))
+
+    def _segment(self, ops: list[Operation], cut: set[Tensor], functions: Any) -> None:
+        out_level: dict[Operation, int] = {}
+        groups: dict[int, list[Operation]] = {}
+        hosts: dict[int, list[Operation]] = {}
+        small: set[Operation] = set()
+        for op in ops:
+            if op._outputs and all(t in cut for t in op._outputs) and not op._control_inputs:
+                continue
+            kind = op._decl.name
+            if kind == "Const" and not op._control_inputs:
+                value = op._attrs["value"]
+                out_level[op] = 0
+                if isinstance(value, np.ndarray):
+                    self.constants.append((self._slot(op._outputs[0]), value))
+                    if value.size <= _LARGE_CONSTANT and value.dtype != object:
+                        small.add(op)
+                    continue
+            if kind in HANDLES and not op._control_inputs:
+                out_level[op] = 0
+                self.handles.append(
+                    (self._slot(op._outputs[0]), Node(op, (), (self._slot(op._outputs[0]),)))
+                )
+                continue
+            level = 0
+            for t in op._inputs:
+                if t not in cut:
+                    level = max(level, out_level.get(t._op, 0))
+            for c in op._control_inputs:
+                level = max(level, out_level.get(c, 0))
+            if can_compile(op, functions):
+                groups.setdefault(level, []).append(op)
+                out_level[op] = level
+            else:
+                hosts.setdefault(level, []).append(op)
+                out_level[op] = level + 1
+        for level in sorted(set(groups) | set(hosts)):
+            if level in groups:
+                self._add_segment(groups[level], level, small, cut)
+            for op in hosts.get(level, ()):
+                outputs = tuple(-1 if t in cut else self._slot(t) for t in op._outputs)
+                self.steps.append(
+                    Host(Node(op, tuple(self._slot(t) for t in op._inputs), outputs), level)
+                )
+
+    def _add_segment(
+        self, ops: list[Operation], level: int, small: set[Operation], cut: set[Tensor]
+    ) -> None:
+        inside = set(ops)
+        constants: dict[Operation, None] = {}
+        inputs: dict[Tensor, None] = {}
+        for op in ops:
+            for t in op._inputs:
+                if t._op in small and t not in cut:
+                    constants.setdefault(t._op)
+                elif t._op not in inside or t in cut:
+                    inputs.setdefault(t)
+        wanted = set(self.fetches)
+        outputs: dict[Tensor, None] = {}
+        for op in ops:
+            for t in op._outputs:
+                if t in cut:
+                    continue
+                if t in wanted or any(c not in inside and c in self._needed for c in t._consumers):
+                    outputs.setdefault(t)
+        program = Program([*constants, *ops], list(inputs), list(outputs), f"segment {level}")
+        self.steps.append(
+            Segment(
+                program,
+                [self._slot(t) for t in inputs],
+                [self._slot(t) for t in outputs],
+                list(inputs),
+                level,
+            )
+        )
+
+    @property
+    def _needed(self) -> set[Operation]:
+        needed = self.__dict__.get("_needed_ops")
+        if needed is None:
+            needed = self.__dict__["_needed_ops"] = set(self.ops)
+        return needed
+
+    def describe(self) -> str:
+        """Tells what the step does: what was pruned, which ops form a segment, on which tier and why."""
+        lines = [
+            f"plan: {len(self.fetches)} fetches, {len(self.targets)} targets, {len(self.feeds)} feeds; "
+            f"{len(self.ops)} operations run, {self.pruned} pruned"
+        ]
+        if self.feeds:
+            lines.append("  fed: " + ", ".join(t.name for t in self.feeds))
+        if self.handles:
+            lines.append("  state: " + ", ".join(n.op.name for _, n in self.handles))
+        for step in self.steps:
+            if isinstance(step, Host):
+                lines.append(
+                    f"  level {step.level}: host op {step.node.op.name} ({step.node.decl.name})"
+                )
+            else:
+                lines.extend("  " + line for line in step.describe())
+        return "\n".join(lines)
+
+
+def is_string(dtype: dtypes.DType) -> bool:
+    return dtype.base_dtype is dtypes.string

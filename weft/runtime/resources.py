@@ -1,0 +1,70 @@
+"""Resources: state that outlives a step (variables, queues, tables, random counters), owned by a device."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+DEFAULT_CONTAINER = "localhost"
+
+
+class ResourceStore:
+    """Everything that keeps state between steps, by container and name."""
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        self.epoch = 0  # grows when resources go away, so that plans look them up again
+        self.random: dict[Any, Any] = {}  # random counters by operation
+        self._items: dict[tuple[str, str, str], Any] = {}
+
+    def get_or_create(self, kind: str, container: str, name: str, make: Callable[[], Any]) -> Any:
+        """The resource of a kind and name, made at its first use."""
+        key = (kind, container or DEFAULT_CONTAINER, name)
+        found = self._items.get(key)
+        if found is None:
+            with self.lock:
+                found = self._items.get(key)
+                if found is None:
+                    found = self._items[key] = make()
+        return found
+
+    def find(self, kind: str, container: str, name: str) -> Any:
+        """The resource, or None."""
+        return self._items.get((kind, container or DEFAULT_CONTAINER, name))
+
+    def put(self, kind: str, container: str, name: str, value: Any) -> None:
+        with self.lock:
+            self._items[(kind, container or DEFAULT_CONTAINER, name)] = value
+
+    def delete(self, resource: Any) -> bool:
+        """Forgets a resource; False if it is not there."""
+        with self.lock:
+            for key, value in self._items.items():
+                if value is resource:
+                    del self._items[key]
+                    self.epoch += 1
+                    return True
+        return False
+
+    def clear(self, containers: Any = None) -> None:
+        """Forgets the resources of some containers, or of all."""
+        with self.lock:
+            self._items = {
+                k: v for k, v in self._items.items() if containers and k[1] not in containers
+            }
+            if not containers:
+                self.random.clear()
+            self.epoch += 1
+
+    def items(self) -> dict[tuple[str, str, str], Any]:
+        with self.lock:
+            return dict(self._items)
+
+    def close(self) -> None:
+        """Cancels what waits in resources (queues) and forgets them."""
+        for item in self.items().values():
+            cancel = getattr(item, "cancel_all", None)
+            if cancel is not None:
+                cancel()
+        self.clear()

@@ -1,0 +1,208 @@
+"""Segment: ops of one level that XLA can take together, and the choice of the tier that runs them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from weft.engine import interpreter
+from weft.engine.cell import Cell
+from weft.engine.compiler import CannotCompile, CheckFailed, CompiledProgram, static_inputs
+from weft.engine.program import Node, Program
+from weft.framework import dtypes, errors
+from weft.framework.attributes import Func
+
+# Estimated microseconds; the rule counts work, never the clock, so that a run can be repeated exactly.
+_PER_NODE = 2.0
+_PER_ELEMENT = 0.001
+_PER_FLOP = 0.00005
+_CALL = 12.0  # of a compiled segment: below this the interpreter is as quick
+_COMPILE = 20_000.0
+_COMPILE_PER_NODE = 600.0
+
+forced_tier: str | None = None  # "interpret" or "compile"; set by weft.testing.tier
+
+
+def can_compile(op: Any, functions: Any, seen: frozenset[str] = frozenset()) -> bool:
+    """Whether XLA can take an operation, with the functions that it calls."""
+    decl = op._decl
+    if not decl.is_compilable:
+        return False
+    for t in op._outputs:
+        if t._dtype.base_dtype is dtypes.string:
+            return False
+    for t in op._inputs:
+        if t._dtype.base_dtype is dtypes.string:
+            return False
+    for value in op._attrs.values():
+        for item in value if type(value) is list else (value,):
+            if type(item) is Func and item.name not in seen:
+                function = op._graph._get_function(item.name)
+                if function is None:
+                    return False
+                inner = seen | {item.name}
+                if not all(
+                    can_compile(o, functions, inner)
+                    for o in function.get_operations()
+                    if o._decl.name != "Placeholder"
+                ):
+                    return False
+    return True
+
+
+class Segment:
+    """A program of a plan, and how it has run so far."""
+
+    def __init__(
+        self,
+        program: Program,
+        inputs: list[int],
+        outputs: list[int],
+        tensors: list[Any],
+        level: int,
+    ):
+        self.program, self.inputs, self.outputs, self.level = program, inputs, outputs, level
+        self.compiled: CompiledProgram | None = None
+        self.refused = ""
+        self.runs = 0
+        self.work: dict[
+            Any, float
+        ] = {}  # estimated work done by the interpreter, by shapes of inputs
+        self.ready: set[Any] = set()  # shapes that are compiled
+        self.static: list[int] | None = None
+        self.dynamic = [i for i, t in enumerate(tensors) if t._dims is None or None in t._dims]
+        self._device_constants: dict[int, Any] = {}
+        self._constant_ids: dict[int, Any] = {}
+
+    def run(self, values: list[Any], ctx: Any) -> None:
+        """Runs the segment over the step's table of values."""
+        args = [values[i] for i in self.inputs]
+        if forced_tier == "interpret" or self.refused:
+            results = interpreter.run(self.program, args, ctx)
+        else:
+            key = self._key(args)
+            if key in self.ready or self._is_hot(key):
+                results = self._run_compiled(args, key, ctx)
+            else:
+                self.work[key] = self.work.get(key, 0.0) + self.estimate(args)
+                results = interpreter.run(self.program, args, ctx)
+        self.runs += 1
+        for slot, value in zip(self.outputs, results):
+            values[slot] = value
+
+    def _key(self, args: list[Any]) -> Any:
+        return (
+            tuple([getattr(args[i], "shape", None) for i in self.dynamic]) if self.dynamic else ()
+        )
+
+    def _is_hot(self, key: Any) -> bool:
+        if forced_tier == "compile":
+            return True
+        work = self.work.get(key)
+        if work is None:
+            return False
+        per_run = work / max(self.runs, 1)
+        if per_run < _CALL and not self.ready:
+            return False
+        cost = _COMPILE + _COMPILE_PER_NODE * len(self.program.nodes)
+        return work >= cost * (1 + len(self.ready) / 2)
+
+    def _run_compiled(self, args: list[Any], key: Any, ctx: Any) -> list[Any]:
+        if self.compiled is None:
+            self.static, refused = static_inputs(self.program, None)
+            if refused:
+                names = ", ".join(sorted(n.op.name for n in refused))
+                return self._refuse(
+                    f"values that must be known while compiling follow from state: {names}",
+                    args,
+                    ctx,
+                )
+            handles = [
+                i
+                for i, a in enumerate(args)
+                if not isinstance(a, np.ndarray) and not hasattr(a, "dtype")
+            ]
+            handles += [i for i, a in enumerate(args) if isinstance(a, Cell)]
+            static = sorted({*self.static, *handles})
+            self.compiled = CompiledProgram(self.program, static, ctx.resources, ctx.functions)
+        try:
+            results = self.compiled(self._on_device(args), ctx)
+        except CannotCompile as e:
+            return self._refuse(e.why, args, ctx)
+        except CheckFailed:
+            interpreter.run(self.program, args, ctx)
+            raise errors.InvalidArgumentError(
+                None,
+                None,
+                f"A check failed in the compiled {self.program.name}, but not when it ran again.",
+            ) from None
+        except errors.OpError:
+            return interpreter.run(self.program, args, ctx)
+        self.ready.add(key)
+        return results
+
+    def _refuse(self, why: str, args: list[Any], ctx: Any) -> list[Any]:
+        self.refused = why
+        return interpreter.run(self.program, args, ctx)
+
+    def _on_device(self, args: list[Any]) -> list[Any]:
+        """Large constants stay on the device between calls."""
+        static = self.compiled.static if self.compiled else ()
+        for i in self._constant_ids:
+            if i in static:
+                continue
+            known = self._device_constants.get(i)
+            if known is None or known[0] is not args[i]:
+                from weft.engine.namespace import load_jax
+
+                known = self._device_constants[i] = (args[i], load_jax().device_put(args[i]))
+            args[i] = known[1]
+        return args
+
+    def note_constants(self, slots: set[int]) -> None:
+        self._constant_ids = {i: None for i, slot in enumerate(self.inputs) if slot in slots}
+
+    def estimate(self, args: list[Any]) -> float:
+        """Estimated microseconds of one interpreted run, from what is known of shapes."""
+        total = _PER_NODE * len(self.program.nodes)
+        fed = sum(getattr(a, "size", 1) for a in args if not isinstance(a, Cell))
+        total += fed * _PER_ELEMENT
+        for node in self.program.nodes:
+            total += estimate_node(node)
+        return total
+
+    def describe(self) -> list[str]:
+        if self.refused:
+            tier = f"interpreted, since {self.refused}"
+        elif self.ready:
+            tier = f"compiled for {len(self.ready)} shapes"
+        else:
+            tier = f"interpreted so far ({self.runs} runs; not hot yet)"
+        lines = [f"level {self.level}: segment of {len(self.program.nodes)} ops, {tier}"]
+        lines.extend(f"    {n.op.name} ({n.decl.name})" for n in self.program.nodes)
+        return lines
+
+
+def estimate_node(node: Node) -> float:
+    """Estimated microseconds of a node beyond the call itself, by static shapes (unknown sizes count 32)."""
+    out = sum(_elements(t._dims) for t in node.op._outputs)
+    kind = node.decl.name
+    if kind in ("MatMul", "BatchMatMulV2", "BatchMatMul"):
+        a = node.op._inputs[0]._dims
+        inner = 32 if not a or a[-1] is None else max(a[-1], a[-2] or 1) if len(a) > 1 else 1
+        return out * inner * 2 * _PER_FLOP
+    if "Conv" in kind and node.op._inputs:
+        return max(out, _elements(node.op._inputs[0]._dims)) * 200 * _PER_FLOP
+    if kind in ("While", "StatelessWhile", "PartitionedCall", "StatefulPartitionedCall"):
+        return 20_000.0
+    return out * _PER_ELEMENT
+
+
+def _elements(dims: Any) -> int:
+    if dims is None:
+        return 32
+    n = 1
+    for d in dims:
+        n *= 32 if d is None else d
+    return n

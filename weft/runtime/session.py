@@ -1,0 +1,270 @@
+"""Session: runs parts of a graph. It plans a step once, and hands the plan to the executor."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from weft.framework import context, errors
+from weft.framework.tensor import Tensor
+from weft.framework.shape_rules import compatible, text
+from weft.framework.tensor_proto import to_array
+from weft.runtime import executor
+from weft.runtime.fetches import Fetches, feed_function_for
+from weft.runtime.functions import FunctionPrograms
+from weft.runtime.plan import Plan
+from weft.runtime.resources import ResourceStore
+
+
+class BaseSession:
+    """What `Session` and `InteractiveSession` share."""
+
+    def __init__(self, target: str = "", graph: Any = None, config: Any = None):
+        if graph is None:
+            self._graph = context.get_default_graph()
+        else:
+            from weft.framework.graph import Graph
+
+            if not isinstance(graph, Graph):
+                raise TypeError(f"graph must be a tf.Graph, but got {type(graph)}")
+            self._graph = graph
+        if target is not None and not isinstance(target, (str, bytes)):
+            raise TypeError(f"target must be a string, but got {type(target)}")
+        self._target = target or ""
+        if config is not None and not hasattr(config, "allow_soft_placement"):
+            raise TypeError(f"config must be a tf.ConfigProto, but got {type(config)}")
+        self._config = config
+        self._closed = False
+        self._plans: dict[Any, Plan] = {}
+        self._fetches: dict[Any, Fetches] = {}
+        self.resources = ResourceStore()
+        self._functions = FunctionPrograms(self._graph)
+        self._lock = threading.RLock()
+        self._steps: set[Any] = set()
+
+    @property
+    def graph(self) -> Any:
+        """The graph that this session runs."""
+        return self._graph
+
+    @property
+    def graph_def(self) -> Any:
+        return self._graph.as_graph_def()
+
+    @property
+    def sess_str(self) -> str:
+        return self._target
+
+    # -- running -------------------------------------------------------------------------------------
+
+    def run(
+        self, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None
+    ) -> Any:
+        """Runs what the fetches need and returns their values, in the structure of `fetches`."""
+        if self._closed:
+            raise RuntimeError("Attempted to use a closed Session.")
+        if not self._graph._ops:
+            raise RuntimeError(
+                "The Session graph is empty.  Add operations to the graph before calling run()."
+            )
+        handler = self._fetches_of(fetches)
+        if feed_dict:
+            tensors, values = self._feeds_of(feed_dict)
+        else:
+            tensors, values = (), []
+        plan = self._plan_of(handler, tensors)
+        results = executor.run(self, plan, values, options, run_metadata)
+        return handler.result(results)
+
+    def _fetches_of(self, fetches: Any) -> Fetches:
+        key = _structure_key(fetches)
+        if key is None:
+            return Fetches(self._graph, fetches)
+        found = self._fetches.get(key)
+        if found is None:
+            found = self._fetches[key] = Fetches(self._graph, fetches)
+        return found
+
+    def _feeds_of(self, feed_dict: Any) -> tuple[tuple[Tensor, ...], list[Any]]:
+        graph = self._graph
+        tensors, values = [], []
+        for key, value in feed_dict.items():
+            if type(key) is Tensor:
+                pairs: Any = ((key, value),)
+            else:
+                pairs = self._feed_pairs(key, value)
+            for tensor, value in pairs:
+                if type(tensor) is not Tensor or tensor._op._graph is not graph:
+                    tensor = self._feed_tensor(tensor)
+                if graph._unfeedable and not graph.is_feedable(tensor):
+                    raise ValueError(f"Tensor {tensor} may not be fed.")
+                tensors.append(tensor)
+                values.append(_feed_value(tensor, value))
+        return tuple(tensors), values
+
+    def _feed_pairs(self, key: Any, value: Any) -> Any:
+        feed = feed_function_for(key)
+        if feed is not None:
+            return feed(key, value)
+        if isinstance(key, (list, tuple)):
+            return list(zip(key, value))
+        return ((key, value),)
+
+    def _feed_tensor(self, key: Any) -> Tensor:
+        try:
+            return self._graph.as_graph_element(key, allow_tensor=True, allow_operation=False)
+        except Exception as e:
+            raise TypeError(f"Cannot interpret feed_dict key as Tensor: {e.args[0]}") from None
+
+    def _plan_of(self, handler: Fetches, feeds: tuple[Tensor, ...]) -> Plan:
+        # A graph that only grows leaves the plans of what it had before as they are.
+        key = (handler, feeds, self._graph.__dict__.get("_rewrites", 0))
+        plan = self._plans.get(key)
+        if plan is None:
+            with self._lock:
+                plan = Plan(self._graph, handler.tensors, handler.ops, list(feeds), self._functions)
+                self._plans[key] = plan
+        return plan
+
+    # -- life ----------------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Ends the session: frees its state, and cancels steps that still run."""
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+            for step in list(self._steps):
+                step.cancel(errors.CancelledError(None, None, "Session was closed."))
+        self.resources.close()
+        self._plans.clear()
+        self._fetches.clear()
+
+    def as_default(self) -> Any:
+        """Makes this session the default of this thread (its graph is not made the default)."""
+        return context.DefaultStack.push(context.current.sessions, self)
+
+
+def _structure_key(fetches: Any) -> Any:
+    """A hashable key of a fetch structure, or None for those that are parsed at each run."""
+    kind = type(fetches)
+    if kind is Tensor or kind is str:
+        return fetches
+    if kind is list or kind is tuple:
+        parts = []
+        for f in fetches:
+            key = _structure_key(f)
+            if key is None:
+                return None
+            parts.append(key)
+        return (kind, tuple(parts))
+    if kind is dict:
+        inner = _structure_key(list(fetches.values()))
+        return None if inner is None else (dict, tuple(fetches), inner)
+    if hasattr(fetches, "_decl"):
+        return fetches
+    return None
+
+
+def _feed_value(tensor: Tensor, value: Any) -> Any:
+    """The array that is fed for a tensor; errors name the tensor."""
+    if isinstance(value, Tensor):
+        raise TypeError(
+            "The value of a feed cannot be a tf.Tensor object. Acceptable feed values include Python scalars, "
+            f"strings, lists, numpy ndarrays, or TensorHandles. For reference, the tensor object was "
+            f"{value} which was passed to the feed with key {tensor}."
+        )
+    dtype = tensor._dtype.base_dtype.np
+    if dtype is None:
+        return value
+    if type(value) is np.ndarray and value.dtype == dtype:
+        array = value
+    elif dtype == object:
+        array = to_array(value, tensor._dtype.base_dtype)
+    else:
+        if isinstance(value, int) and dtype.kind in "iu" and not isinstance(value, bool):
+            if dtype.type(np.array(value).astype(dtype)) != value:
+                raise TypeError(
+                    f"Type of feed value {value} with type {type(value)} is not compatible with Tensor type "
+                    f"{dtype}. Try explicitly setting the type of the feed tensor to a larger type (e.g. int64)."
+                )
+        try:
+            array = np.asarray(value, dtype)
+        except (TypeError, ValueError) as e:
+            raise type(e)(
+                f"Cannot feed a value for Tensor {tensor.name!r} of dtype {dtype}: {e}"
+            ) from None
+    dims = tensor._dims
+    if dims is not None and array.shape != dims and not compatible(dims, array.shape):
+        raise ValueError(
+            f"Cannot feed value of shape {array.shape} for Tensor {tensor.name!r}, which has shape "
+            f"'{tensor.get_shape()}'"
+        )
+    return array
+
+
+class Session(BaseSession):
+    """Runs operations of a graph; a `with` block makes the session and its graph the defaults."""
+
+    def __init__(self, target: str = "", graph: Any = None, config: Any = None):
+        super().__init__(target, graph, config)
+        self._entered: list[contextlib.ExitStack] = []
+
+    def __enter__(self) -> Session:
+        stack = contextlib.ExitStack()
+        if self._entered:
+            raise RuntimeError(
+                "Session context managers are not re-entrant. Use `Session.as_default()`."
+            )
+        stack.enter_context(self._graph.as_default())
+        stack.enter_context(self.as_default())
+        self._entered.append(stack)
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._entered.pop().__exit__(*error)
+        self.close()
+
+    @staticmethod
+    def reset(target: str, containers: Any = None, config: Any = None) -> None:
+        """Forgets the state that a server keeps; a local session keeps its own, which ends with it."""
+        if not target:
+            raise errors.UnimplementedError(
+                None,
+                None,
+                "Session.reset needs the target of a server: a local session's state ends with it.",
+            )
+        raise errors.UnavailableError(None, None, f"No server can be reached at {target!r}.")
+
+
+class InteractiveSession(BaseSession):
+    """A session that is the default from its creation until it is closed; for a shell or notebook."""
+
+    def __init__(self, target: str = "", graph: Any = None, config: Any = None):
+        super().__init__(target, graph, config)
+        self._explicit_graph = graph
+        self._default = contextlib.ExitStack()
+        if graph is not None:
+            self._default.enter_context(graph.as_default())
+        self._default.enter_context(self.as_default())
+
+    def close(self) -> None:
+        """Closes the session, and makes the one before it the default again."""
+        super().close()
+        self._default.close()
+
+
+@contextlib.contextmanager
+def no_default_session() -> Iterator[None]:
+    before, context.current.sessions = context.current.sessions, []
+    try:
+        yield
+    finally:
+        context.current.sessions = before
+
+
+__all__ = ["BaseSession", "InteractiveSession", "Session", "no_default_session", "text"]
