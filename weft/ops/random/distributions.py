@@ -65,7 +65,8 @@ def unit_double(xp: Any, word0: Any, word1: Any) -> Any:
 
 
 def normal_blocks(xp: Any, words: tuple, dtype: Any) -> list:
-    """The normal numbers that blocks of words stand for, in the order of their use: 4 arrays, or 2 of float64."""
+    """The normal numbers that blocks of words stand for, in the order of their use: 4 arrays, or 2
+    of float64."""
     if np.dtype(dtype) == np.float64:
         radius, angle = _polar_double(xp, *words)
         return [xp.sin(angle) * radius, xp.cos(angle) * radius]
@@ -80,8 +81,9 @@ def normal_blocks(xp: Any, words: tuple, dtype: Any) -> list:
 
 def normal_at(xp: Any, key: Any, counter: Any, block: Any, place: Any, dtype: Any) -> Any:
     """The normal number at `place` (0 to 3, of float64 0 or 1) in the block, elementwise."""
-    # Each element computes its whole block and takes one number of it. That is four times the integer arithmetic,
-    # but one fused, multi-threaded loop, without a pass that interleaves (measured: half the time).
+    # Each element computes its whole block and takes one number of it. That is four times the
+    # integer arithmetic, but one fused, multi-threaded loop, without a pass that interleaves
+    # (measured: half the time).
     is_cosine = (place & np.uint64(1)) != 0
     w0, w1, w2, w3 = philox.words_at(xp, key, counter, block)
     if np.dtype(dtype) == np.float64:

@@ -1,8 +1,9 @@
 """Logarithm, sine and cosine of float32 numbers, the same bits in NumPy and in XLA.
 
-The libraries that the two engines use differ in the last bits of float32 functions. Here each function is a
-polynomial in float64, rounded once: correct to half a unit in the last place but for one number in some thousands,
-so that both tiers (and TensorFlow, whose C library rounds correctly too) draw the same normal numbers.
+The libraries that the two engines use differ in the last bits of float32 functions. Here each
+function is a polynomial in float64, rounded once: correct to half a unit in the last place but for
+one number in some thousands, so that both tiers (and TensorFlow, whose C library rounds correctly
+too) draw the same normal numbers.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-# Fitted for the least greatest relative error: log(1 + x) / x on [sqrt(1/2) - 1, sqrt(2) - 1], 1.6e-11.
+# Fitted for the least greatest relative error: log(1 + x) / x on [sqrt(1/2) - 1, sqrt(2) - 1],
+# 1.6e-11.
 _LOG = (
     0.9999999999859576, -0.5000000002940784, 0.33333334333729026, -0.2499999408103468,
     0.19999881144888615, -0.1666694337298414, 0.14290986922947585, -0.12497485456592697,

@@ -1,8 +1,10 @@
-"""The Philox 4x32-10 generator as TensorFlow's CPU kernels use it: a key and a 128-bit block counter.
+"""The Philox 4x32-10 generator as TensorFlow's CPU kernels use it: a key and a 128-bit block
+counter.
 
-One block of the counter gives four 32-bit words. A key is a `uint64`, a counter a `uint64[2]` (low half first);
-both are small host values, so that a compiled step takes the counter as an argument and its owner stores the
-advanced one. Nothing here has state: the same key and counter give the same words in NumPy and in XLA.
+One block of the counter gives four 32-bit words. A key is a `uint64`, a counter a `uint64[2]` (low
+half first); both are small host values, so that a compiled step takes the counter as an argument
+and its owner stores the advanced one. Nothing here has state: the same key and counter give the
+same words in NumPy and in XLA.
 """
 
 from __future__ import annotations
@@ -25,7 +27,8 @@ _NUMPY_KEY_STEPS = np.array(_KEY_STEPS, np.uint64) * np.arange(_ROUNDS, dtype=np
 
 
 def key_and_counter(seed: int, seed2: int) -> tuple[np.uint64, np.ndarray]:
-    """The generator that an op with attributes `seed` and `seed2` starts from; two zeros mean unpredictable."""
+    """The generator that an op with attributes `seed` and `seed2` starts from; two zeros mean
+    unpredictable."""
     if seed == 0 and seed2 == 0:
         seed, seed2 = (int.from_bytes(os.urandom(8), "little") for _ in range(2))
     return np.uint64(seed & (2**64 - 1)), np.array([0, seed2 & (2**64 - 1)], np.uint64)
@@ -48,7 +51,8 @@ def advance(xp: Any, counter: Any, blocks: Any) -> Any:
 
 
 def reserve(xp: Any, counter: Any, outputs: Any) -> Any:
-    """The counter after a run that gave `outputs` numbers, as nearly all of TensorFlow's ops advance it."""
+    """The counter after a run that gave `outputs` numbers, as nearly all of TensorFlow's ops
+    advance it."""
     return advance(
         xp, counter, xp.asarray(outputs).astype(xp.uint64) * np.uint64(BLOCKS_PER_OUTPUT)
     )

@@ -1,7 +1,8 @@
 """Normal numbers within two standard deviations, by TensorFlow's rejection sampling.
 
-Each group of four outputs (two of float64) has a stretch of 256 (128) blocks to itself and keeps the first
-numbers in it that lie within the bound: so every group can be drawn by itself, and most need one block.
+Each group of four outputs (two of float64) has a stretch of 256 (128) blocks to itself and keeps
+the first numbers in it that lie within the bound: so every group can be drawn by itself, and most
+need one block.
 """
 
 from __future__ import annotations
@@ -72,7 +73,8 @@ def _xla_groups(xp: Any, key: Any, counter: Any, groups: int, size: int, dtype: 
     shift, last = np.uint64(size.bit_length() - 1), np.uint64(size - 1)
 
     def draw(group: Any, block: Any) -> Any:
-        """One block of numbers for each group; `group` lists each `size` times, None means all groups."""
+        """One block of numbers for each group; `group` lists each `size` times, None means all
+        groups."""
         count = groups * size if group is None else group.size
         i = xp.arange(count, dtype=xp.uint64)
         start = (i >> shift if group is None else group) * np.uint64(
@@ -80,8 +82,9 @@ def _xla_groups(xp: Any, key: Any, counter: Any, groups: int, size: int, dtype: 
         )
         return normal_at(xp, key, counter, start + block, i & last, drawn_dtype)
 
-    # A condition that always holds keeps XLA from fusing the drawing into its many uses (measured: 770 against
-    # 200 ms for ten million numbers); it takes optimization barriers away before it fuses.
+    # A condition that always holds keeps XLA from fusing the drawing into its many uses (measured:
+    # 770 against 200 ms for ten million numbers); it takes optimization barriers away before it
+    # fuses.
     always = xp.asarray(counter)[1] != np.uint64(2**64 - 1)
     first_blocks = xp.lax.cond(
         always,
@@ -118,7 +121,8 @@ def _xla_groups(xp: Any, key: Any, counter: Any, groups: int, size: int, dtype: 
 
 
 def _keep_accepted(xp: Any, result: Any, filled: Any, drawn: Any) -> tuple[Any, Any]:
-    """Appends to each row of `result`, whose first `filled` numbers are right, what of `drawn` is accepted."""
+    """Appends to each row of `result`, whose first `filled` numbers are right, what of `drawn` is
+    accepted."""
     drawn = drawn.reshape(result.shape)
     column = xp.arange(result.shape[1], dtype=xp.int32)
     for k in range(result.shape[1]):
