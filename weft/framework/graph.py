@@ -48,6 +48,7 @@ class Graph(Collections):
         self._ops: dict[str, Operation] = {}
         self._names_in_use: dict[str, int] = {}
         self._version = 0  # counts changes of any kind
+        self._rewrites = 0  # counts changes of operations that were there already: these end plans
         self._next_id = 0
         self._finalized = False
         self._scopes = _Scopes()
@@ -59,6 +60,7 @@ class Graph(Collections):
         self._op_to_kernel_label_map = self._kernel_labels
         self._functions: dict[str, Any] = {}
         self._container = ""
+        self._original: Operation | None = None
         self._seed: int | None = None
         self._unfeedable: set[Tensor] = set()
         self._unfetchable: set[Any] = set()
@@ -96,6 +98,7 @@ class Graph(Collections):
             op = Operation(
                 self, decl, name, inputs, control, attrs, dtypes_, creation_site(site_depth)
             )
+            op._original_op = self._original
             if self._gradient_overrides and decl.name in self._gradient_overrides:
                 attrs["_gradient_op_type"] = self._gradient_overrides[decl.name].encode()
             if self._kernel_labels and decl.name in self._kernel_labels:
@@ -146,6 +149,7 @@ class Graph(Collections):
         if self._finalized:
             raise RuntimeError("Graph is finalized and cannot be modified.")
         self._version += 1
+        self._rewrites += 1
 
     def create_op(
         self,
@@ -477,6 +481,15 @@ class Graph(Collections):
             yield
         finally:
             setattr(self, attribute, before)
+
+    @contextlib.contextmanager
+    def _overriding_original(self, op: Operation) -> Iterator[None]:
+        """Notes on operations created inside that they are there for the sake of `op` (its gradient)."""
+        before, self._original = self._original, op
+        try:
+            yield
+        finally:
+            self._original = before
 
     def gradient_override_map(self, op_type_map: dict[str, str]) -> Any:
         """Makes operations of these types created inside use other registered gradients."""

@@ -122,7 +122,7 @@ class BaseSession:
 
     def _plan_of(self, handler: Fetches, feeds: tuple[Tensor, ...]) -> Plan:
         # A graph that only grows leaves the plans of what it had before as they are.
-        key = (handler, feeds, self._graph.__dict__.get("_rewrites", 0))
+        key = (handler, feeds, self._graph._rewrites)
         plan = self._plans.get(key)
         if plan is None:
             with self._lock:
