@@ -1,0 +1,5 @@
+"""`python -m weft` is the program `weft`."""
+
+from weft.cli import main
+
+main()

@@ -1,0 +1,97 @@
+"""`import tensorflow` gives weft: for a process, or for a program under `weft run`."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.abc
+import importlib.machinery
+import sys
+from types import ModuleType
+from typing import Any
+
+_ROOT = "tensorflow"
+
+
+class TensorFlowFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Finds `tensorflow` and what is below it in weft, before any installed TensorFlow is looked at."""
+
+    # Further names, for modules that are no public namespace: full tensorflow name -> weft module name.
+    aliases: dict[str, str] = {}
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
+        if name == _ROOT or name.startswith(_ROOT + "."):
+            return importlib.machinery.ModuleSpec(name, self, is_package=True)
+        return None
+
+    def create_module(self, spec: Any) -> ModuleType:
+        return _module_for(spec.name)
+
+    def exec_module(self, module: ModuleType) -> None:
+        """The module ran when weft made it; what the import system wrote into it is put back."""
+        saved = module.__dict__.pop("_weft_import_state", None)
+        if saved is not None:
+            for key, value in saved.items():
+                if value is None:
+                    module.__dict__.pop(key, None)
+                else:
+                    module.__dict__[key] = value
+
+
+def _module_for(name: str) -> ModuleType:
+    alias = TensorFlowFinder.aliases.get(name)
+    below = name[len(_ROOT) + 1 :]
+    if alias is not None:
+        module: Any = importlib.import_module(alias)
+    elif not below:
+        module = importlib.import_module("weft")
+    elif below == "compat.v1" or below.startswith("compat.v1."):
+        rest = below[len("compat.v1.") :]
+        return _module_for(f"{_ROOT}.{rest}" if rest else _ROOT)
+    else:
+        at: Any = importlib.import_module("weft")
+        for part in below.split("."):
+            try:
+                at = getattr(at, part)
+            except AttributeError:
+                raise ModuleNotFoundError(
+                    f"No module named '{name}': weft has no public module tf.{below}"
+                    + (
+                        "; tensorflow.python holds TensorFlow's internals, which programs reach through the public "
+                        "names as well."
+                        if below.startswith("python")
+                        else "."
+                    ),
+                    name=name,
+                ) from None
+        if not isinstance(at, ModuleType):
+            raise ModuleNotFoundError(f"No module named '{name}': tf.{below} is no module.", name=name)
+        module = at
+    keys = ("__spec__", "__loader__", "__package__", "__path__", "__file__")
+    module.__dict__["_weft_import_state"] = {k: module.__dict__.get(k) for k in keys}
+    return module
+
+
+_finder = TensorFlowFinder()
+
+
+def install_as_tensorflow() -> None:
+    """Makes `import tensorflow` (and `tensorflow.compat.v1`, `tensorflow.nn`, ...) give weft in this process.
+
+    An installed TensorFlow is left alone, but a TensorFlow that was imported already is refused.
+    """
+    known = sys.modules.get(_ROOT)
+    weft = importlib.import_module("weft")
+    if known is not None and known is not weft:
+        raise RuntimeError(
+            "tensorflow is imported already; call weft.install_as_tensorflow() before the program imports it."
+        )
+    if _finder not in sys.meta_path:
+        sys.meta_path.insert(0, _finder)
+
+
+def uninstall_as_tensorflow() -> None:
+    """Takes `install_as_tensorflow` back."""
+    if _finder in sys.meta_path:
+        sys.meta_path.remove(_finder)
+    for name in [n for n in sys.modules if n == _ROOT or n.startswith(_ROOT + ".")]:
+        del sys.modules[name]
