@@ -7,6 +7,7 @@ this table; `weft/__init__.py` puts them together.
 from __future__ import annotations
 
 import importlib
+import importlib.machinery
 import sys
 import types
 from collections.abc import Callable
@@ -56,6 +57,7 @@ class Namespace(types.ModuleType):
         super().__init__(name, doc or f"The public names of tf.{space}.")
         self.__dict__["_space"] = space
         self.__dict__["__path__"] = []
+        self.__dict__["__spec__"] = importlib.machinery.ModuleSpec(name, None, is_package=True)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
