@@ -79,6 +79,13 @@ def normal_blocks(xp: Any, words: tuple, dtype: Any) -> list:
     return values
 
 
+def uniform_blocks(xp: Any, words: tuple, dtype: Any) -> list:
+    """The uniform numbers that blocks of words stand for, in order: 4 arrays, or 2 of float64."""
+    if np.dtype(dtype) == np.float64:
+        return [unit_double(xp, *words[:2]), unit_double(xp, *words[2:])]
+    return [_unit(xp, word, np.dtype(dtype)) for word in words]
+
+
 def normal_at(xp: Any, key: Any, counter: Any, block: Any, place: Any, dtype: Any) -> Any:
     """The normal number at `place` (0 to 3, of float64 0 or 1) in the block, elementwise."""
     # Each element computes its whole block and takes one number of it. That is four times the
@@ -121,10 +128,12 @@ def _bits(xp: Any, key: Any, counter: Any, count: int, dtype: Any) -> Any:
 
 
 def _uniform(xp: Any, key: Any, counter: Any, count: int, dtype: Any) -> Any:
-    dtype = np.dtype(dtype)
-    if dtype == np.float64:
+    if np.dtype(dtype) == np.float64:
         return unit_double(xp, *philox.word_pairs(xp, key, counter, count))
-    word = philox.words32(xp, key, counter, count)
+    return _unit(xp, philox.words32(xp, key, counter, count), np.dtype(dtype))
+
+
+def _unit(xp: Any, word: Any, dtype: np.dtype) -> Any:
     if dtype == np.float32:
         return unit_float(xp, word)
     digits = 10 if dtype == np.float16 else 7  # of the mantissa: float16, bfloat16
