@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
 
 
 class Cell:
-    """A place for one array. Its value is never written in place: a new array takes the old one's place.
+    """A place for one array. To change it a new array takes the old one's place; `writable` is the exception.
 
     The value is a NumPy array after interpreted work and a device array after compiled work; None while it
     is not initialised.
@@ -31,5 +32,41 @@ class Cell:
             return value
         return np.asarray(value)
 
+    def writable(self) -> np.ndarray:
+        """The value as an array that may be changed in place: the value itself where nobody else can see it,
+        else a copy, which becomes the value.
+
+        A sparse update of a large table must not copy it. Everybody who could still see the change (a value
+        read earlier in the step, a view, a device array that shares the memory, a fetch that is being copied)
+        holds a reference to the array, and the interpreter counts references. So an array whose only holder
+        is this cell, and which owns its memory, is free to be written.
+        """
+        value = self.value
+        if (
+            type(value) is np.ndarray
+            and value.base is None
+            and value.flags.writeable
+            and _references(value) <= _ALONE
+        ):
+            return value
+        del value
+        self.value = np.array(self.value)
+        return self.value
+
     def __repr__(self) -> str:
         return f"<cell {self.name}>"
+
+
+def _references(value: Any) -> int:
+    return sys.getrefcount(value)
+
+
+def _count_when_alone() -> int:
+    """What `_references` gives in `writable` for an array that only a cell holds, in this Python."""
+    cell = Cell("", value=np.zeros(1))
+    value = cell.value
+    return _references(value)
+
+
+# Without a global lock counts of references are no promise: then every update copies.
+_ALONE = _count_when_alone() if getattr(sys, "_is_gil_enabled", lambda: True)() else -1

@@ -33,6 +33,7 @@ class Executable:
 
     def _trace(self, args: tuple, state: tracing.State) -> tuple[list[Any], tracing.TraceContext]:
         ctx = tracing.TraceContext(self.resources, self.functions, state)
+        ctx.defers = True
         full = list(args)
         for i in sorted(self.known):
             full.insert(i, self.known[i])
@@ -62,11 +63,15 @@ class Executable:
         state = tracing.State(initial, _unexpected)
         outputs, ctx = self._trace(args, state)
         xp = ctx.xp
+        masked = ctx.finish()
         ok = ctx.ok()
         new = []
         for cell, old in zip(self.writes, written):
             value = xp.asarray(state.values[cell])
-            if ok is not None and old is not None and value is not old and old.shape == value.shape:
+            if cell in masked or value is old or old is None or old.shape != value.shape:
+                new.append(value)
+                continue
+            if ok is not None:
                 value = xp.where(ok, value, old)
             new.append(value)
         return [xp.asarray(v) for v in outputs], new, ok

@@ -18,6 +18,7 @@ class Context:
 
     tracing = False
     xp: Any = numpy_namespace
+    new_cell = Cell
 
     def __init__(self, resources: Any, step: Any = None, functions: Any = None):
         self.resources = resources
@@ -45,6 +46,18 @@ class Context:
     def write(self, cell: Cell, value: Any, masked: bool = False) -> None:
         """Gives a cell a new value."""
         cell.value = value
+
+    @property
+    def lock(self) -> Any:
+        """Held while a kernel reads and then writes a cell, so that no other step comes in between."""
+        return self.resources.lock
+
+    def scatter(self, cell: Cell, index: tuple, updates: Any, how: str = "update") -> None:
+        """Changes the elements of a cell at `index`, as `xp.scatter` does, but touches these only."""
+        with self.resources.lock:
+            if cell.value is None:
+                raise uninitialized(cell)
+            self.xp.scatter_into(cell.writable(), index, updates, how)
 
     def random_cell(self, make: Any) -> Cell:
         """The cell of this node's random counter; `make()` gives its first value."""

@@ -53,28 +53,21 @@ class NumpyNamespace:
         Repeated positions take effect each: `how` is update (the last wins), add, sub, mul, div, min, max.
         """
         out = np.array(array)
-        if how == "update":
-            out[index] = updates
-        elif how == "div" and out.dtype.kind in "iu":
-            np.floor_divide.at(out, index, updates)
-        else:
-            _UFUNCS[how].at(out, index, updates)
+        NumpyNamespace.scatter_into(out, index, updates, how)
         return out
+
+    @staticmethod
+    def scatter_into(array: np.ndarray, index: Any, updates: Any, how: str = "update") -> None:
+        """Changes the elements of `array` itself; for arrays that the caller alone can see."""
+        from weft.engine import scatter
+
+        scatter.scatter_into(array, index, updates, how)
 
     @staticmethod
     def bitcast(x: Any, dtype: Any) -> Any:
         """The same bits as another dtype of the same width."""
         return np.ascontiguousarray(x).view(dtype)
 
-
-_UFUNCS = {
-    "add": np.add,
-    "sub": np.subtract,
-    "mul": np.multiply,
-    "div": np.true_divide,
-    "min": np.minimum,
-    "max": np.maximum,
-}
 
 
 class JaxNamespace:

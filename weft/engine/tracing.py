@@ -7,6 +7,7 @@ one makes that value an output. Conditions that kernels check become outputs as 
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -48,12 +49,19 @@ def note_check(ok: Any, message: Any, error: Any) -> None:
 
 
 class State:
-    """The values of cells during a trace."""
+    """The values of cells during a trace.
+
+    A write is *masked* when it leaves the old value by itself where a condition fails; it holds good for the
+    conditions that were known as it was made, whose number is kept (-1: not masked). An update of some rows may be `pending`:
+    it is applied when somebody asks for the value, or at the end, when all conditions are known.
+    """
 
     def __init__(self, initial: dict[Cell, Any], find: Callable[[Cell], Any]):
         self.values = dict(initial)
         self.read: dict[Cell, None] = {}
         self.written: dict[Cell, None] = {}
+        self.masked: dict[Cell, int] = {}
+        self.pending: dict[Cell, list[Callable[[Any], Any]]] = {}
         self._find = find
 
     def get(self, cell: Cell) -> Any:
@@ -63,8 +71,9 @@ class State:
         self.read.setdefault(cell)
         return value
 
-    def set(self, cell: Cell, value: Any) -> None:
+    def set(self, cell: Cell, value: Any, conditions: int = -1) -> None:
         self.values[cell] = value
+        self.masked[cell] = min(conditions, self.masked.get(cell, conditions))
         self.written.setdefault(cell)
 
 
@@ -72,12 +81,15 @@ class TraceContext:
     """A kernel's `ctx` while a segment is traced."""
 
     tracing = True
+    new_cell = Cell
 
     def __init__(self, resources: Any, functions: Any, state: State):
         self.xp = jax_namespace()
         self.resources, self.functions, self.state = resources, functions, state
         self.checks: list[Any] = []
+        self.n_checks = 0
         self.step = None
+        self.defers = False  # whether `finish` will be called, so that updates may wait for it
         self.node: Node = None  # type: ignore[assignment]
 
     @property
@@ -90,6 +102,7 @@ class TraceContext:
             if ok:
                 return
             ok = xp.asarray(ok)
+        self.n_checks += 1
         self.checks.append(xp.all(ok))
 
     def ok(self) -> Any:
@@ -102,19 +115,57 @@ class TraceContext:
 
     # -- state
 
+    lock = contextlib.nullcontext()  # the executable holds the lock as it runs
+
     def read(self, cell: Cell) -> Any:
-        value = self.state.get(cell)
+        value = self.peek(cell)
         if value is None:
             raise interpreter.uninitialized(cell)
         return value
 
     def peek(self, cell: Cell) -> Any:
+        if cell in self.state.pending:
+            self._apply_pending(cell)
         return self.state.get(cell)
 
     def write(self, cell: Cell, value: Any, masked: bool = False) -> None:
         """Gives a cell a new value. Where a condition fails the old one stays; a kernel that sees to that
         itself (an update of some rows, dropped by `ctx.ok()`) says `masked`."""
-        self.state.set(cell, value)
+        self.state.pending.pop(cell, None)
+        self.state.set(cell, value, self.n_checks if masked else -1)
+
+    def scatter(self, cell: Cell, index: tuple, updates: Any, how: str = "update") -> None:
+        """Changes the elements of a cell at `index`, as `xp.scatter` does, but touches these only."""
+        if self.peek(cell) is None:
+            raise interpreter.uninitialized(cell)
+        position = next((i for i, part in enumerate(index) if hasattr(part, "dtype")), None)
+        if position is None:  # slices: there is no position to move out of bounds
+            self.write(cell, self.xp.scatter(self.read(cell), index, updates, how))
+            return
+
+        def apply(ok: Any) -> Any:
+            where = list(index)
+            if ok is not None:
+                outside = self.state.values[cell].shape[position]
+                where[position] = self.xp.where(ok, where[position], outside)
+            return self.xp.scatter(self.state.values[cell], tuple(where), updates, how)
+
+        self.state.written.setdefault(cell)
+        if self.defers:
+            self.state.pending.setdefault(cell, []).append(apply)
+        else:
+            self.state.set(cell, apply(self.ok()), self.n_checks)
+
+    def _apply_pending(self, cell: Cell) -> None:
+        for apply in self.state.pending.pop(cell):
+            self.state.set(cell, apply(self.ok()), self.n_checks)
+
+    def finish(self) -> set[Cell]:
+        """Applies what is pending. Gives the cells that keep their old value by themselves where a condition
+        fails, whichever it is."""
+        for cell in list(self.state.pending):
+            self._apply_pending(cell)
+        return {c for c, n in self.state.masked.items() if n == self.n_checks}
 
     def random_cell(self, make: Any) -> Cell:
         cell = self.resources.random.get(self.node.op)

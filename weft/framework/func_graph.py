@@ -8,6 +8,7 @@ from typing import Any
 
 from weft.framework import context, dtypes, registry
 from weft.framework.graph import Graph
+from weft.framework.handle_data import handle_data
 from weft.framework.operation import Operation
 from weft.framework.registry import OpDecl
 from weft.framework.tensor import Tensor
@@ -91,9 +92,8 @@ class FuncGraph(Graph):
         placeholder = self._placeholder(
             tensor.dtype, tensor._dims, self._capture_name(tensor, name)
         )
-        handle_data = getattr(tensor, "_handle_data", None)
-        if handle_data is not None:
-            placeholder._handle_data = handle_data
+        if tensor.dtype is dtypes.resource:
+            placeholder._handle_data = handle_data(tensor)
         self._captures[id(tensor)] = (inner_outer, placeholder)
         self.inputs.append(placeholder)
         return placeholder

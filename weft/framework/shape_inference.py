@@ -43,6 +43,13 @@ class ConstantInputs:
         tensor = self._tensor(which)
         return None if tensor is None else constant_value.constant_value_as_shape(tensor)
 
+    def handle(self, which: str | int) -> Shape:
+        """The shape of the variable behind a resource."""
+        from weft.framework.handle_data import handle_data
+
+        known = handle_data(self._tensor(which))
+        return None if known is None else known.dims
+
 
 class ActualInputs(ConstantInputs):
     """The same over arrays, as the rule runs again before a kernel."""
@@ -53,6 +60,11 @@ class ActualInputs(ConstantInputs):
     def shape(self, which: str | int) -> Shape:
         value = self._tensor(which)
         return None if value is None else tuple(None if d < 0 else int(d) for d in value)
+
+    def handle(self, which: str | int) -> Shape:
+        cell = self._tensor(which)
+        value = getattr(cell, "value", None)
+        return value.shape if value is not None else getattr(cell, "shape", None)
 
 
 def grouped(args: Any, flat: list[Any], attrs: dict[str, Any]) -> list[Any]:
