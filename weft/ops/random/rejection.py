@@ -18,7 +18,7 @@ _ONE = np.uint64(1)
 
 
 def gamma(xp: Any, key: Any, counter: Any, shape: Sequence[int], alpha: Any) -> Any:
-    """Numbers of shape `shape + alpha.shape`, gamma-distributed with rate 1 (Marsaglia and Tsang)."""
+    """Numbers of shape `shape + alpha.shape`, gamma-distributed with rate 1 (Marsaglia, Tsang)."""
     lanes, start = _lanes(xp, shape, alpha)
     small = lanes < 1
     d = lanes + xp.where(small, 2.0 / 3, -1.0 / 3)
@@ -147,7 +147,7 @@ def _stirling_tail(xp: Any, k: Any) -> Any:
 
 
 class _Stream:
-    """The numbers that each lane takes from its blocks: pairs, of which the second is used first."""
+    """The numbers that each lane takes from its blocks: pairs, the second used first."""
 
     def __init__(self, xp: Any, key: Any, counter: Any, start: Any, used: Any, *kept: Any):
         self.xp, self.key, self.counter, self.start = xp, key, counter, start
