@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from weft.framework import context, conversion, dtypes, graph, tensor_shape
+from weft.framework import context, conversion, dtypes, graph, importer, tensor_shape  # noqa: F401
 from weft.framework.export import export_all
 from weft.framework.graph import Graph
 from weft.framework.operation import Operation

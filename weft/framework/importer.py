@@ -1,0 +1,419 @@
+"""GraphDef in: adds the nodes of a GraphDef message to a graph."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from weft.framework import attributes, context, conversion, errors, graph_def, registry
+from weft.framework.apply import output_dtypes
+from weft.framework.export import export
+from weft.framework.operation import Operation, creation_site
+from weft.framework.scopes import name_scope
+from weft.framework.shape_rules import ShapeError, merge
+from weft.framework.signature import REQUIRED
+from weft.framework.tensor import Tensor
+
+_VERSION = 134  # of GraphDefs that TensorFlow 1.15 writes
+_NODE_NAME = re.compile(r"^[A-Za-z0-9.][A-Za-z0-9_.\-/>]*$")
+_BACK_EDGES = ("NextIteration", "RefNextIteration")
+
+
+@export("import_graph_def", "graph_util.import_graph_def")
+def import_graph_def(
+    graph_def: Any,
+    input_map: dict[str, Any] | None = None,
+    return_elements: Any = None,
+    name: str | None = None,
+    op_dict: Any = None,
+    producer_op_list: Any = None,
+) -> list[Any] | None:
+    """Adds the nodes of a GraphDef to the default graph, under the name scope `name` ("import").
+
+    `input_map` names inputs of the nodes that other tensors take the place of; what `return_elements` names
+    is returned. With `producer_op_list`, attributes that this version does not know and that have the
+    producer's default value are dropped.
+    """
+    graph_def = _checked_message(graph_def)
+    input_map = _checked_input_map(input_map)
+    if return_elements is not None:
+        if not isinstance(return_elements, (list, tuple)) or not all(
+            isinstance(e, (str, bytes)) for e in return_elements
+        ):
+            raise TypeError("return_elements must be a list of strings.")
+        return_elements = [e if isinstance(e, str) else e.decode() for e in return_elements]
+    with name_scope(name, "import", list(input_map.values())) as scope:
+        prefix = scope[:-1] if scope else ""
+        if any(not isinstance(v, (Tensor, Operation)) for v in input_map.values()):
+            if not scope:
+                raise ValueError(
+                    "tf.import_graph_def() requires a non-empty `name` if `input_map` contains non-Tensor values. "
+                    "Try calling tf.convert_to_tensor() on `input_map` values before calling "
+                    "tf.import_graph_def()."
+                )
+            with name_scope("_inputs"):
+                input_map = {
+                    k: v if isinstance(v, (Tensor, Operation)) else conversion.convert_to_tensor(v)
+                    for k, v in input_map.items()
+                }
+        importer = _Importer(context.get_default_graph(), graph_def, input_map, prefix, producer_op_list)
+        importer.run()
+    if return_elements is None:
+        return None
+    return [importer.element(e) for e in return_elements]
+
+
+def _checked_message(message: Any) -> Any:
+    from weft import proto
+
+    if isinstance(message, proto.GraphDef):
+        return message
+    try:
+        copy = proto.GraphDef()
+        copy.CopyFrom(message)
+    except TypeError:
+        try:
+            # A message of another library's pool, with the same fields.
+            copy = proto.GraphDef.FromString(message.SerializeToString())
+        except Exception:
+            raise TypeError("graph_def must be a GraphDef proto.") from None
+    return copy
+
+
+def _checked_input_map(input_map: Any) -> dict[str, Any]:
+    if input_map is None:
+        return {}
+    if not isinstance(input_map, dict) or not all(isinstance(k, (str, bytes)) for k in input_map):
+        raise TypeError("input_map must be a dictionary mapping strings to Tensor objects.")
+    return {(k if isinstance(k, str) else k.decode()): v for k, v in input_map.items()}
+
+
+def _split_input(text: str) -> tuple[str, int]:
+    """The node and output of an input's text; output -1 is a control input."""
+    if text.startswith("^"):
+        return text[1:], -1
+    name, colon, index = text.rpartition(":")
+    if colon and index.isdigit():
+        return name, int(index)
+    return text, 0
+
+
+class _Importer:
+    """The import of one GraphDef."""
+
+    def __init__(self, graph: Any, message: Any, input_map: dict[str, Any], prefix: str, producer: Any):
+        self.graph, self.message, self.prefix = graph, message, prefix
+        self.mapped: dict[tuple[str, int], Any] = {}
+        for key, value in input_map.items():
+            self.mapped[_split_input(key)] = (key, value)
+        self.used: set[str] = set()
+        self.producer = {o.name: o for o in producer.op} if producer is not None else {}
+        self.ops: dict[str, Operation] = {}
+        self.nodes: dict[str, Any] = {}
+        self.names: dict[str, str] = {}
+        self.open_edges: list[tuple[Operation, int, str, int]] = []
+
+    def run(self) -> None:
+        versions = self.message.versions
+        if versions.min_consumer > _VERSION:
+            raise ValueError(
+                f"GraphDef min consumer version {versions.min_consumer} above current version {_VERSION} for "
+                "weft.  Please upgrade weft."
+            )
+        for node in self.message.node:
+            if not _NODE_NAME.match(node.name):
+                raise ValueError(f"Node '{node.name}': Node name contains invalid characters")
+            if node.name in self.nodes:
+                raise ValueError(f"Node '{node.name}' is not unique")
+            self.nodes[node.name] = node
+        functions = self.message.library.function
+        if functions:
+            from weft.framework import function_def
+
+            function_def.add_library(self.graph, self.message.library)
+        # All names are claimed before the first node is made: nodes refer to each other by them.
+        ordered = self._ordered()
+        for node in ordered:
+            self.names[node.name] = self._claim(node.name)
+        made: list[Operation] = []
+        for node in ordered:
+            made.append(self._add(node))
+        for op, index, source, output in self.open_edges:
+            op._update_input(index, self._output(op._name, source, output))
+        for op in made:
+            self._finish(op)
+        unused = sorted(k for k, _ in self.mapped.values() if k not in self.used)
+        unused = [k for k in unused if _split_input(k)[0] not in self.nodes]
+        if unused:
+            raise ValueError(
+                "Attempted to map inputs that were not found in graph_def: [%s]" % ", ".join(unused)
+            )
+
+    def _claim(self, name: str) -> str:
+        full = f"{self.prefix}/{name}" if self.prefix else name
+        scopes, self.graph._scopes.name = self.graph._scopes.name, ""
+        try:
+            return self.graph.unique_name(full)
+        finally:
+            self.graph._scopes.name = scopes
+
+    def _ordered(self) -> list[Any]:
+        """The nodes, inputs first; edges that close loops are left for later."""
+        out: list[Any] = []
+        state: dict[str, int] = {}
+        for root in self.message.node:
+            stack = [(root.name, False)]
+            while stack:
+                name, done = stack.pop()
+                if done:
+                    state[name] = 2
+                    out.append(self.nodes[name])
+                    continue
+                if name in state:
+                    continue
+                state[name] = 1
+                stack.append((name, True))
+                node = self.nodes[name]
+                for text in reversed(node.input):
+                    source, output = _split_input(text)
+                    if (source, output) in self.mapped or (output >= 0 and (source, -2) in self.mapped):
+                        continue
+                    if source not in self.nodes:
+                        raise ValueError(f"Node '{name}': Unknown input node '{text}'")
+                    if node.op.endswith("Merge") and self.nodes[source].op in _BACK_EDGES:
+                        continue
+                    if state.get(source) == 1:
+                        raise ValueError(
+                            f"Cycle in the graph: node '{name}' ({node.op}) and node '{source}' depend on each other."
+                        )
+                    if source not in state:
+                        stack.append((source, False))
+        return out
+
+    def _output(self, consumer: str, source: str, output: int) -> Tensor:
+        mapped = self.mapped.get((source, output))
+        if mapped is not None:
+            self.used.add(mapped[0])
+            value = mapped[1]
+            if isinstance(value, Operation):
+                value = value.outputs[0]
+            if value.graph is not self.graph:
+                raise ValueError(f"input_map: {value} is not an element of the graph that is imported into.")
+            return value
+        op = self.ops[source]
+        if output >= len(op._outputs):
+            raise ValueError(
+                f"Node '{consumer}': Connecting to invalid output {output} of source node {source} which has "
+                f"{len(op._outputs)} outputs."
+            )
+        return op._outputs[output]
+
+    def _add(self, node: Any) -> Operation:
+        decl = registry.find(node.op)
+        function = None
+        if decl is None:
+            function = self.graph._get_function(node.op)
+            if function is None:
+                raise ValueError(
+                    f"Op type not registered '{node.op}' in weft: node '{node.name}' cannot be imported. Note that "
+                    "if the op is one of a plugin or of contrib, the program must load what declares it first."
+                )
+            from weft.framework import function_def
+
+            decl = function_def.declaration_of(function)
+        attrs = self._attrs(node, decl)
+        inputs: list[Tensor] = []
+        control: list[Operation] = []
+        later: list[tuple[int, str, int]] = []
+        for text in node.input:
+            source, output = _split_input(text)
+            if output < 0:
+                control.append(self._control(source))
+                continue
+            if control and text:
+                raise ValueError(
+                    f"Node '{node.name}': Control dependencies must come after regular dependencies"
+                )
+            if (source, output) not in self.mapped and source not in self.ops:
+                later.append((len(inputs), source, output))
+                inputs.append(inputs[0])  # until the loop's other end is there
+                continue
+            inputs.append(self._output(node.name, source, output))
+        graph_def.infer_attrs(decl, inputs, attrs)
+        self._check_inputs(node, decl, inputs, attrs)
+        types = output_dtypes(decl.signature.outputs, attrs)
+        name = self.names[node.name]
+        op = Operation(self.graph, decl, name, inputs, control, attrs, types, creation_site(1))
+        if op._outputs and not later:
+            from weft.framework import shape_inference
+
+            try:
+                shape_inference.infer(op)
+            except ValueError as e:
+                raise ValueError(str(e)) from None
+        if node.device:
+            op._set_device(node.device)
+        if self.graph._devices:
+            self.graph._apply_devices(op)
+        self.graph._register(op)
+        self.ops[node.name] = op
+        self.open_edges.extend((op, i, s, o) for i, s, o in later)
+        return op
+
+    def _control(self, source: str) -> Operation:
+        mapped = self.mapped.get((source, -1))
+        if mapped is not None:
+            self.used.add(mapped[0])
+            return mapped[1] if isinstance(mapped[1], Operation) else mapped[1].op
+        return self.ops[source]
+
+    def _attrs(self, node: Any, decl: Any) -> dict[str, Any]:
+        known = decl.signature.attrs
+        attrs: dict[str, Any] = {}
+        for key, value in node.attr.items():
+            if key not in known and not key.startswith("_"):
+                if self._is_producer_default(node.op, key, value):
+                    continue
+                raise ValueError(
+                    f"NodeDef mentions attr '{key}' not in Op<name={node.op}>; NodeDef: {node.name}. (Check whether "
+                    "your GraphDef-interpreting binary is up to date with your GraphDef-generating binary.)"
+                )
+            try:
+                attrs[key] = attributes.from_proto(value)
+            except (ValueError, TypeError, errors.OpError) as e:
+                raise ValueError(f"Node '{node.name}': attr '{key}' is malformed: {e}") from None
+        for attr in known.values():
+            if attr.name in attrs:
+                attrs[attr.name] = _of_kind(attrs[attr.name], attr, node)
+            elif attr.default is not REQUIRED:
+                attrs[attr.name] = list(attr.default) if attr.is_list else attr.default
+            elif attr.name not in decl.signature.inferred:
+                raise ValueError(f"NodeDef missing attr '{attr.name}' from Op<name={node.op}>; NodeDef: {node.name}")
+        return attrs
+
+    def _is_producer_default(self, op_type: str, key: str, value: Any) -> bool:
+        op = self.producer.get(op_type)
+        if op is None:
+            return False
+        return any(
+            a.name == key and a.HasField("default_value") and a.default_value == value for a in op.attr
+        )
+
+    def _check_inputs(self, node: Any, decl: Any, inputs: list[Tensor], attrs: dict[str, Any]) -> None:
+        wanted: list[Any] = []
+        for arg in decl.signature.inputs:
+            if arg.type_list_attr is not None:
+                types = attrs.get(arg.type_list_attr, [])
+            else:
+                if arg.number_attr is not None and not isinstance(attrs.get(arg.number_attr), int):
+                    raise ValueError(f"Node '{node.name}': attr '{arg.number_attr}' is missing")
+                n = attrs[arg.number_attr] if arg.number_attr is not None else 1
+                if n < 0 or n > len(inputs):
+                    raise ValueError(
+                        f"NodeDef expected inputs of {node.op} do not match {len(inputs)} inputs specified; "
+                        f"NodeDef: {node.name}"
+                    )
+                dtype = arg.dtype if arg.dtype is not None else attrs.get(arg.type_attr)
+                types = [dtype] * n
+            wanted.extend((t, arg) for t in types)
+        if len(wanted) != len(inputs):
+            raise ValueError(
+                f"NodeDef expected inputs '{', '.join(t.name for t, _ in wanted if t)}' do not match {len(inputs)} "
+                f"inputs specified; Op<name={node.op}>; NodeDef: {node.name}"
+            )
+        for i, (t, (dtype, arg)) in enumerate(zip(inputs, wanted)):
+            if dtype is None or t.dtype.base_dtype is not dtype or (arg.is_ref and not t.dtype._is_ref_dtype):
+                expected = "none" if dtype is None else dtype.name + ("_ref" if arg.is_ref else "")
+                raise ValueError(
+                    f"Input {i} of node {self.names[node.name]} was passed {_tf_name(t.dtype)} from {t.name} "
+                    f"incompatible with expected {_tf_name_of(expected)}."
+                )
+        for attr in decl.signature.attrs.values():
+            if attr.kind == "type" and attr.allowed is not None and attr.name in attrs:
+                value = attrs[attr.name]
+                if value not in attr.allowed:
+                    raise ValueError(
+                        f"Value for attr '{attr.name}' of {_tf_name(value)} is not in the list of allowed values: "
+                        f"{', '.join(_tf_name(d) for d in attr.allowed)}; NodeDef: {node.name}; Op<name={node.op}>"
+                    )
+
+    def _finish(self, op: Operation) -> None:
+        shapes = op._attrs.pop("_output_shapes", None)
+        if isinstance(shapes, list) and len(shapes) == len(op._outputs):
+            for t, dims in zip(op._outputs, shapes):
+                try:
+                    t._dims = merge(t._dims, dims)
+                except ShapeError:
+                    pass  # what was written there does not hold; what is inferred does
+        classes = op._attrs.get("_class")
+        if isinstance(classes, list):
+            renamed = []
+            for c in classes:
+                if c.startswith(b"loc:@"):
+                    target = c[5:].decode()
+                    if target not in self.nodes and self.graph._ops.get(target) is None:
+                        raise ValueError(
+                            f"Specified colocation to an op that does not exist during import: {target} in "
+                            f"{op._name}"
+                        )
+                    c = b"loc:@" + self.names.get(target, target).encode()
+                renamed.append(c)
+            op._attrs["_class"] = renamed
+            for c in renamed:
+                other = self.graph._ops.get(c[5:].decode()) if c.startswith(b"loc:@") else None
+                if other is not None and other._device and other is not op:
+                    op._device = other._device
+
+    def element(self, name: str) -> Any:
+        """What a return element names: an operation, or a tensor (mapped ones included)."""
+        if ":" in name:
+            source, output = _split_input(name)
+            if (source, output) in self.mapped:
+                return self.mapped[(source, output)][1]
+            op = self.ops.get(source)
+            if op is None or output >= len(op._outputs):
+                raise ValueError(f"Requested return_element '{name}' not found in graph_def.")
+            return op._outputs[output]
+        if name not in self.ops:
+            raise ValueError(f"Requested return_element '{name}' not found in graph_def.")
+        return self.ops[name]
+
+
+def _of_kind(value: Any, attr: Any, node: Any) -> Any:
+    """The value if it is of the attribute's kind; what protobuf cannot tell apart is made so."""
+    import numpy as np
+
+    from weft.framework import dtypes
+
+    checks = {
+        "int": lambda v: type(v) is int,
+        "float": lambda v: type(v) is float,
+        "bool": lambda v: type(v) is bool,
+        "string": lambda v: type(v) is bytes,
+        "type": lambda v: isinstance(v, dtypes.DType),
+        "shape": lambda v: v is None or type(v) is tuple,
+        "tensor": lambda v: isinstance(v, (np.ndarray, attributes.TensorValue)),
+        "func": lambda v: isinstance(v, attributes.Func),
+    }
+    check = checks[attr.element_kind]
+    ok = isinstance(value, list) and all(map(check, value)) if attr.is_list else check(value)
+    if not ok or (isinstance(value, list) and not attr.is_list):
+        raise ValueError(
+            f"AttrValue must not have another type than '{attr.kind}' for attr '{attr.name}' of node "
+            f"'{node.name}' ({node.op}), but holds {value!r}"
+        )
+    if attr.element_kind == "type" and not attr.is_list and value._is_ref_dtype:
+        raise ValueError(f"AttrValue must not have reference type value of {value.name} for attr '{attr.name}'")
+    return value
+
+
+_TF_NAMES = {"float32": "float", "float64": "double", "float16": "half"}
+
+
+def _tf_name(dtype: Any) -> str:
+    return _tf_name_of(dtype.name)
+
+
+def _tf_name_of(name: str) -> str:
+    base, ref = (name[:-4], "_ref") if name.endswith("_ref") else (name, "")
+    return _TF_NAMES.get(base, base) + ref
