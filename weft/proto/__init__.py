@@ -96,7 +96,7 @@ def message(full_name: str) -> Any:
 
 
 def _named(cls, descriptor):
-    """Gives a class that has no module yet its place in this one, so that messages can be pickled."""
+    """Gives a new class its place in this module, so that its messages can be pickled."""
     if cls.__module__ is None:
         cls.__module__ = __name__
         cls.__qualname__ = descriptor.full_name.removeprefix(f"{descriptor.file.package}.")
