@@ -1,5 +1,6 @@
 """Python values and NumPy arrays as the arrays that tensors hold, by TensorFlow's rules."""
 
+import math
 import numbers
 import reprlib
 
@@ -131,7 +132,7 @@ def _from_array(array, dtype):
     if dtype is dtypes.string:
         if array.size == 0:
             return np.empty(array.shape, object)
-        raise TypeError(f"Expected binary or unicode string, got {array.flat[0]!r}")
+        raise TypeError(f"Expected binary or unicode string, got {_short(array.flat[0])}")
     return _cast(array, dtype)
 
 
@@ -159,7 +160,7 @@ def _as_bytes(element):
         return element.encode()
     if isinstance(element, (bytes, bytearray)):
         return bytes(element)
-    raise TypeError(f"Expected binary or unicode string, got {element!r}")
+    raise TypeError(f"Expected binary or unicode string, got {_short(element)}")
 
 
 def _object_array(elements, shape):
@@ -228,19 +229,22 @@ def _as_numpy(values, dtype=None, allowed=None):
     try:
         return np.array(values)
     except Exception as error:
+        if any(_is_tensor(leaf) for leaf in _leaves(values)):
+            raise TypeError("List of Tensors when single Tensor expected") from None
         if allowed is not None:
             _check_elements(values, dtype, allowed)
-        elif any(_is_tensor(leaf) for leaf in _leaves(values)):
-            raise TypeError("List of Tensors when single Tensor expected") from None
-        regular, wanted = _regular_shape(values), _wanted_shape(values)
-        if regular == wanted:
+        if not isinstance(error, ValueError):
             raise
-        if len(regular) > len(wanted):
-            raise _not_convertible(values) from error
-        raise ValueError(
-            f"Argument must be a dense tensor: {_short(values)} - got shape {regular}, "
-            f"but wanted {wanted}."
-        ) from None
+        if dtype is None and _regular_shape(values) == _wanted_shape(values):
+            raise _not_convertible(values) from None
+        raise _ragged(values) from None
+
+
+def _ragged(values):
+    return ValueError(
+        f"Argument must be a dense tensor: {_short(values)} - got shape {_regular_shape(values)}, "
+        f"but wanted {_wanted_shape(values)}."
+    )
 
 
 def _exactly(values, dtype):
@@ -255,13 +259,10 @@ def _exactly(values, dtype):
 
 
 def _strings(values):
-    shape = _wanted_shape(values)
     leaves = list(_leaves(values))
-    if _regular_shape(values) != shape:
-        raise ValueError(
-            f"Argument must be a dense tensor: {_short(values)} - "
-            f"got shape {_regular_shape(values)}, but wanted {shape}."
-        )
+    shape = _wanted_shape(values)
+    if _regular_shape(values) != shape or len(leaves) != math.prod(shape):
+        raise _ragged(values)
     try:
         return _object_array([_as_bytes(leaf) for leaf in leaves], shape)
     except TypeError:
@@ -295,7 +296,9 @@ def _check_elements(values, dtype, allowed):
         if isinstance(leaf, np.ndarray):
             if leaf.dtype.kind not in _allowed(dtype)[1] and leaf.dtype != dtype.np:
                 raise _unexpected(leaf, dtype)
-        elif not isinstance(leaf, allowed) and getattr(leaf, "dtype", None) != dtype.np:
+        elif not isinstance(leaf, allowed) and not (
+            isinstance(leaf, np.generic) and leaf.dtype == dtype.np
+        ):
             raise _unexpected(leaf, dtype)
 
 
@@ -355,12 +358,14 @@ def _regular_shape(values):
             break
         shape.append(sizes.pop())
         level = [inner for item in level for inner in item]
-    if any(isinstance(item, (list, tuple)) for item in level):
-        return shape if len(shape) < len(_wanted_shape(values)) else [*shape, 0]
     return shape
+
+
+def _short(value):
+    """As `repr`, but short enough for an error message."""
+    return _limited.repr(value.item() if isinstance(value, np.generic) else value)
 
 
 _limited = reprlib.Repr()
 _limited.maxlevel, _limited.maxlist, _limited.maxtuple = 8, 16, 16
 _limited.maxstring = _limited.maxother = _limited.maxlong = 240
-_short = _limited.repr  # as `repr`, but short enough for an error message
