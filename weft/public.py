@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from weft.framework import context, conversion, dtypes, graph, importer, tensor_shape  # noqa: F401
-from weft.framework.export import export_all
+from weft.framework.export import export_all, lazy
 from weft.framework.graph import Graph
 from weft.framework.operation import Operation
 from weft.framework.tensor import Tensor
@@ -39,3 +39,11 @@ for _name in (
     export_all("", **{_name: getattr(dtypes, _name)})
     export_all("dtypes", **{_name: getattr(dtypes, _name)})
 export_all("dtypes", as_dtype=dtypes.as_dtype, DType=dtypes.DType)
+lazy("", "weft.eager")
+
+
+def _load_eager() -> None:
+    import weft.eager  # noqa: F401
+
+
+context.load_eager = _load_eager

@@ -1,0 +1,4 @@
+"""Eager execution: ops run as they are called, tapes record them, functions are traced and cached."""
+
+from weft.eager import execute as execute
+from weft.eager import tape as tape
