@@ -5,6 +5,7 @@ module, and so is every value of a top-level enum (`weft.proto.DT_FLOAT`). proto
 the types are registered, when the first of them is asked for.
 """
 
+import copyreg
 import functools
 import importlib
 import threading
@@ -26,7 +27,7 @@ class Method(NamedTuple):
 
 
 def _types():
-    """Returns the pool, and the full names of the top-level types by file."""
+    """Returns the pool, and the kind of each top-level type by file and full name."""
     global _loaded
     if _loaded is None:
         with _loading:
@@ -38,34 +39,28 @@ def _types():
 
 @functools.cache
 def _attributes():
-    """Returns what each attribute of this module stands for: a full name, or an enum value."""
+    """Returns the function that makes each attribute of this module."""
     pool, files = _types()
-    full_names = [name for names in files.values() for name in names]
+    kinds = {name: kind for names in files.values() for name, kind in names.items()}
     found: dict[str, Any] = {}
     # Names of nested packages (tensorflow.error.Code) come first, so that those of tensorflow win.
-    for full_name in sorted(full_names, key=lambda name: -name.count(".")):
-        found[full_name.rpartition(".")[2]] = full_name
-    for full_name in full_names:
-        if full_name.rpartition(".")[0] == _PACKAGE and _is_enum(pool, full_name):
-            found.update(pool.FindEnumTypeByName(full_name).values_by_name)
+    for full_name in sorted(kinds, key=lambda name: -name.count(".")):
+        package, _, name = full_name.rpartition(".")
+        if kinds[full_name] == "message":
+            found[name] = functools.partial(message, full_name)
+        elif kinds[full_name] == "enum":
+            found[name] = functools.partial(enum, full_name)
+            if package == _PACKAGE:
+                for value in pool.FindEnumTypeByName(full_name).values:
+                    found[value.name] = functools.partial(int, value.number)
     return found
 
 
-def _is_enum(pool, full_name):
-    try:
-        return bool(pool.FindEnumTypeByName(full_name))
-    except KeyError:
-        return False
-
-
 def __getattr__(name: str) -> Any:
-    if name.startswith("_"):
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    target = _attributes().get(name)
-    if target is None:
+    make = None if name.startswith("_") else _attributes().get(name)
+    if make is None:
         raise AttributeError(f"module {__name__!r} has no message, enum or enum value {name!r}")
-    value = type_of(target) if isinstance(target, str) else target.number
-    globals()[name] = value
+    value = globals()[name] = make()
     return value
 
 
@@ -73,14 +68,15 @@ def __dir__():
     return sorted({*globals(), *_attributes()})
 
 
-def type_of(full_name: str) -> Any:
-    """Returns the class of a message, or the wrapper of an enum, of this full name."""
-    pool, _ = _types()
-    if _is_enum(pool, full_name):
-        from google.protobuf.internal.enum_type_wrapper import EnumTypeWrapper
+def enum(full_name: str) -> Any:
+    """Returns the wrapper of the enum of this full name, such as `tensorflow.DataType`."""
+    from google.protobuf.internal.enum_type_wrapper import EnumTypeWrapper
 
+    pool, _ = _types()
+    try:
         return EnumTypeWrapper(pool.FindEnumTypeByName(full_name))
-    return message(full_name)
+    except KeyError:
+        raise ValueError(f"There is no enum {full_name!r} in weft.proto.") from None
 
 
 def message(full_name: str) -> Any:
@@ -96,14 +92,24 @@ def message(full_name: str) -> Any:
 
 
 def _named(cls, descriptor):
-    """Gives a new class its place in this module, so that its messages can be pickled."""
+    """Gives a new class its place in this module, and makes its messages fit for pickle."""
     if cls.__module__ is None:
         cls.__module__ = __name__
         cls.__qualname__ = descriptor.full_name.removeprefix(f"{descriptor.file.package}.")
+        copyreg.pickle(cls, _reduce)
         for nested in descriptor.nested_types:
             if not nested.GetOptions().map_entry:
                 _named(getattr(cls, nested.name), nested)
     return cls
+
+
+def _reduce(instance):
+    return _restore, (instance.DESCRIPTOR.full_name, instance.SerializeToString())
+
+
+def _restore(full_name, serialized):
+    # protobuf's own way fails in a process that has not asked for the type before.
+    return message(full_name).FromString(serialized)
 
 
 def service_methods(full_name: str) -> tuple[Method, ...]:
@@ -133,13 +139,14 @@ def file_module(path: str) -> ModuleType:
     if path not in files:
         raise ValueError(f"There is no file {path!r} in weft.proto.")
     module = ModuleType(path.removesuffix(".proto").replace("/", ".") + "_pb2")
-    module.DESCRIPTOR = pool.FindFileContainingSymbol(files[path][0])  # type: ignore[attr-defined]
-    for full_name in files[path]:
-        if full_name in module.DESCRIPTOR.services_by_name:
-            continue
-        wrapper = type_of(full_name)
-        setattr(module, full_name.rpartition(".")[2], wrapper)
-        if _is_enum(pool, full_name):
+    types = files[path]
+    module.DESCRIPTOR = pool.FindFileContainingSymbol(next(iter(types)))  # type: ignore[attr-defined]
+    for full_name, kind in types.items():
+        if kind == "message":
+            setattr(module, full_name.rpartition(".")[2], message(full_name))
+        elif kind == "enum":
+            wrapper = enum(full_name)
+            setattr(module, full_name.rpartition(".")[2], wrapper)
             for name, value in wrapper.items():
                 setattr(module, name, value)
     return module

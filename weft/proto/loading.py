@@ -17,19 +17,19 @@ _IMPORTED = (any_pb2, wrappers_pb2)  # files of protobuf that ours import
 
 
 def load():
-    """Registers every type; returns the pool and the full names of each file's top-level types."""
+    """Registers all types; returns the pool and, by file and name, the kinds of top-level types."""
     with open(_COMPILED, "rb") as file:
         files = descriptor_pb2.FileDescriptorSet.FromString(file.read()).file
     pool = descriptor_pool.Default()
     moved: dict[str, list[str]] = {}
     for file in files:  # each stands after the files that it imports
         _register(pool, file, moved)
-    return pool, MappingProxyType({file.name: _names(file) for file in files})
+    return pool, MappingProxyType({file.name: _kinds(file) for file in files})
 
 
-def _names(file):
-    types = (*file.message_type, *file.enum_type, *file.service)
-    return tuple(f"{file.package}.{t.name}" for t in types)
+def _kinds(file):
+    kinds = {"message": file.message_type, "enum": file.enum_type, "service": file.service}
+    return {f"{file.package}.{t.name}": kind for kind, types in kinds.items() for t in types}
 
 
 def _register(pool, file, moved):
@@ -40,7 +40,7 @@ def _register(pool, file, moved):
             return
         except TypeError:
             pass  # a type or the file's name is taken
-    elsewhere = {name: _find(pool, name) for name in _names(file)}
+    elsewhere = {name: _find(pool, name) for name in _kinds(file)}
     holders = {holder for holder in elsewhere.values() if holder is not None}
     rest = descriptor_pb2.FileDescriptorProto()
     rest.CopyFrom(file)
@@ -48,7 +48,7 @@ def _register(pool, file, moved):
         missing = [t for t in types if elsewhere[f"{file.package}.{t.name}"] is None]
         del types[:]
         types.extend(missing)
-    if _names(rest):
+    if _kinds(rest):
         rest.name = f"weft/{file.name}"
         imports = dict.fromkeys(x for d in file.dependency for x in moved.get(d, [d]))
         rest.dependency[:] = [*imports, *sorted(holders - imports.keys())]
