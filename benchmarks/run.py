@@ -32,6 +32,8 @@ Figures = dict[str, dict[str, dict[str, float]]]
 def main() -> int:
     options = _arguments()
     console = Console()
+    if not console.is_terminal:
+        console.width = 120  # a file or a log need not wrap as a small screen does
     rows = _chosen(options.row)
     pythons = _interpreters(options.only, console)
     figures, failures = _measure(rows, pythons, options.rounds, console)
@@ -183,7 +185,10 @@ def _table(rows: list[Row], results: Iterable[dict], implementations: list[str])
 
 
 def _figure(seconds: float | None, unit: str) -> str:
-    return "–" if seconds is None else f"{seconds * SCALE[unit]:.3g} {unit}"
+    if seconds is None:
+        return "–"
+    value = seconds * SCALE[unit]
+    return f"{value:.3g} {unit}" if value < 999.5 else f"{value:.0f} {unit}"
 
 
 if __name__ == "__main__":
