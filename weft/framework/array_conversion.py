@@ -3,11 +3,13 @@
 import math
 import numbers
 import reprlib
+from typing import Any
 
 import numpy as np
 
 from weft.framework import dtypes
 from weft.framework.dimension import Dimension
+from weft.framework.dtypes import DType
 
 # What the elements of a list may be, and which arrays NumPy makes of such lists (by `dtype.kind`).
 _BOOLS = ((bool, np.bool_), "b")
@@ -18,7 +20,13 @@ _COMPLEXES = ((numbers.Complex, np.number, np.bool_), "biufc")
 _INT32_MIN, _INT32_MAX = -(2**31), 2**31 - 1
 
 
-def to_array(values, dtype=None, shape=None, verify_shape=False, allow_broadcast=False):
+def to_array(
+    values: Any,
+    dtype: DType | None = None,
+    shape: Any = None,
+    verify_shape: bool = False,
+    allow_broadcast: bool = False,
+) -> np.ndarray:
     """Returns `values` as an array of `dtype`, or of the type that TensorFlow infers.
 
     Without a `dtype`, Python ints become int32 (int64 if one does not fit), floats float32, and
@@ -35,12 +43,12 @@ def to_array(values, dtype=None, shape=None, verify_shape=False, allow_broadcast
     return _fill(array, shape)
 
 
-def shape_list(shape):
+def shape_list(shape: Any) -> list[int]:
     """Returns a shape argument as a list of ints."""
     return [int(size) for size in shape]
 
 
-def convert_for_shape(values, dtype, shape):
+def convert_for_shape(values: Any, dtype: DType | None, shape: list[int]) -> np.ndarray:
     """Returns `values` as an array; where the shape leaves no element they are not looked at."""
     if 0 in shape and not _is_array_like(values):
         if values is None:
@@ -49,7 +57,9 @@ def convert_for_shape(values, dtype, shape):
     return _convert(values, dtype)
 
 
-def check_shape(array, shape, verify_shape, allow_broadcast):
+def check_shape(
+    array: np.ndarray, shape: list[int], verify_shape: bool, allow_broadcast: bool
+) -> None:
     """Raises an error unless a tensor of `shape` may be made of the elements of `array`."""
     size = np.prod(shape, dtype=np.int64)
     if allow_broadcast:

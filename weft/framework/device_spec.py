@@ -1,6 +1,7 @@
 """Names of devices: `/job:worker/replica:0/task:1/device:GPU:0`, each part optional."""
 
 import functools
+from typing import Any
 
 
 def _name(value):
@@ -54,28 +55,28 @@ class DeviceSpec:
         return self._job, self._replica, self._task, self._device_type, self._device_index
 
     @classmethod
-    def from_string(cls, spec):
+    def from_string(cls, spec: str | None) -> "DeviceSpec":
         """Returns the spec of a name; `ValueError` if it is not well-formed."""
         return cls(*_parse(spec))
 
-    def parse_from_string(self, spec):
+    def parse_from_string(self, spec: str | None) -> "DeviceSpec":
         """Replaces every part by those of the name `spec`; returns `self`."""
         self._set(_parse(spec))
         return self
 
-    def to_string(self):
+    def to_string(self) -> str:
         """Returns the canonical name."""
         return _format(*self._parts())
 
-    def merge_from(self, dev):
+    def merge_from(self, dev: "DeviceSpec") -> None:
         """Takes over each part that the spec `dev` gives."""
         self._set(_merge(self, dev))
 
-    def make_merged_spec(self, dev):
+    def make_merged_spec(self, dev: "DeviceSpec") -> "DeviceSpec":
         """Returns a new spec: that of `dev`, with what it leaves open taken from `self`."""
         return type(self)(*_merge(self, dev))
 
-    def replace(self, **kwargs):
+    def replace(self, **kwargs: Any) -> "DeviceSpec":
         """Returns a new spec with the given parts in place of those of `self`."""
         names = ("job", "replica", "task", "device_type", "device_index")
         return type(self)(**(dict(zip(names, self._parts(), strict=True)) | kwargs))
@@ -101,7 +102,7 @@ def _merge(outer, inner):
 
 
 @functools.lru_cache(maxsize=4096)
-def _parse(spec):
+def _parse(spec: str | None) -> tuple:
     """Returns job, replica, task, device type and device index of a name."""
     job = replica = task = device_type = device_index = None
     for part in (spec or "").split("/"):
@@ -129,7 +130,7 @@ def _parse(spec):
 
 
 @functools.lru_cache(maxsize=4096)
-def _format(job, replica, task, device_type, device_index):
+def _format(job: Any, replica: Any, task: Any, device_type: Any, device_index: Any) -> str:
     parts = []
     if job is not None:
         parts.append(f"/job:{job}")
@@ -142,7 +143,7 @@ def _format(job, replica, task, device_type, device_index):
     return "".join(parts)
 
 
-def canonical_name(device):
+def canonical_name(device: DeviceSpec | str | None) -> str:
     """Returns the canonical name of a `DeviceSpec` or of a name; an empty one for None."""
     if device is None:
         return ""
@@ -172,6 +173,6 @@ class MergeDevice:
         return f"MergeDevice({self._spec.to_string()!r})"
 
 
-def merge_device(spec):
+def merge_device(spec: "DeviceSpec | MergeDevice | str") -> MergeDevice:
     """Returns a device function that fills in `spec` where ops and inner scopes say nothing."""
     return spec if isinstance(spec, MergeDevice) else MergeDevice(spec)

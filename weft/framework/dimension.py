@@ -1,13 +1,14 @@
 """One dimension of a static shape, as TensorFlow 1 shows it: a number that may be unknown."""
 
 import operator
+from typing import Any
 
 import numpy as np
 
 from weft.framework import dtypes
 
 
-def as_size(value):
+def as_size(value: Any) -> int | None:
     """Returns `value` as an int or None; raises what `Dimension(value)` raises."""
     if value is None or (type(value) is int and value >= 0):
         return value
@@ -79,15 +80,15 @@ class Dimension:
 
     __slots__ = ("_value", "__weakref__")
 
-    def __init__(self, value):
+    def __init__(self, value: Any):
         self._value = as_size(value)
 
     @property
-    def value(self):
+    def value(self) -> int | None:
         """The size as an int, or None where it is unknown."""
         return self._value
 
-    def is_compatible_with(self, other):
+    def is_compatible_with(self, other: Any) -> bool:
         """Whether the two sizes are equal or one of them is unknown."""
         try:
             other = as_size(other)
@@ -95,12 +96,12 @@ class Dimension:
             return NotImplemented
         return self._value is None or other is None or self._value == other
 
-    def assert_is_compatible_with(self, other):
+    def assert_is_compatible_with(self, other: Any) -> None:
         """Raises `ValueError` if both sizes are known and differ."""
         if not self.is_compatible_with(other):
             raise ValueError(f"Dimensions {self} and {other} are not compatible")
 
-    def merge_with(self, other):
+    def merge_with(self, other: Any) -> "Dimension":
         """Returns the dimension that both describe; `ValueError` if both are known and differ."""
         try:
             other = as_size(other)
@@ -119,7 +120,7 @@ class Dimension:
     __lt__, __le__ = _order(operator.lt), _order(operator.le)
     __gt__, __ge__ = _order(operator.gt), _order(operator.ge)
     __eq__, __ne__ = _equality(operator.eq), _equality(operator.ne)
-    __hash__ = None
+    __hash__ = None  # type: ignore[assignment]
 
     def __truediv__(self, other):
         raise TypeError(
@@ -148,11 +149,11 @@ class Dimension:
         return Dimension, (self._value,)
 
 
-def as_dimension(value):
+def as_dimension(value: Any) -> Dimension:
     """Returns `value` as a `Dimension`."""
     return value if isinstance(value, Dimension) else Dimension(value)
 
 
-def dimension_value(dimension):
+def dimension_value(dimension: Any) -> Any:
     """Returns the int or None behind a `Dimension`; anything else is returned as it is."""
     return dimension.value if isinstance(dimension, Dimension) else dimension

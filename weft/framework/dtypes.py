@@ -1,6 +1,7 @@
 """Element types of tensors: one interned, immutable `DType` for each of TensorFlow's types."""
 
 import builtins
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -39,7 +40,24 @@ class DType:
         "__weakref__",
     )
 
-    def __new__(cls, type_enum):
+    name: str
+    enum: int
+    np: Any  # np.dtype or None
+    size: int
+    base_dtype: "DType"
+    real_dtype: "DType"
+    is_bool: "builtins.bool"
+    is_integer: "builtins.bool"
+    is_floating: "builtins.bool"
+    is_complex: "builtins.bool"
+    is_quantized: "builtins.bool"
+    is_unsigned: "builtins.bool"
+    is_numpy_compatible: "builtins.bool"
+    _as_ref: "DType"
+    _is_ref_dtype: "builtins.bool"
+    _scalar_type: Any
+
+    def __new__(cls, type_enum: Any) -> "DType":
         """Returns the type with the number `type_enum` in TensorFlow's `DataType`."""
         dtype = _BY_ENUM.get(int(type_enum))
         if dtype is None:
@@ -53,26 +71,26 @@ class DType:
         raise AttributeError(f"{self!r}: the attribute {attribute!r} of a DType cannot be removed.")
 
     @property
-    def as_numpy_dtype(self):
+    def as_numpy_dtype(self) -> Any:
         """The NumPy type of arrays of this type: a scalar type, or a dtype where quantized."""
         if self._scalar_type is None:
             raise KeyError(f"{self.name} values have no NumPy type.")
         return self._scalar_type
 
     @property
-    def as_datatype_enum(self):
+    def as_datatype_enum(self) -> int:
         """The number of this type in TensorFlow's `DataType`."""
         return self.enum
 
     _type_enum = as_datatype_enum
 
     @property
-    def min(self):
+    def min(self) -> Any:
         """The least finite value. `TypeError` for a type that is not an ordered number."""
         return self._bound("min", "minimum")
 
     @property
-    def max(self):
+    def max(self) -> Any:
         """The greatest finite value. `TypeError` for a type that is not an ordered number."""
         return self._bound("max", "maximum")
 
@@ -84,13 +102,13 @@ class DType:
         raise TypeError(f"Cannot find {word} value of {self}.")
 
     @property
-    def limits(self):
+    def limits(self) -> tuple:
         """The intensities `(0, max)` of images of this type; floating point images end at 1."""
         if self._scalar_type not in dtype_range:
             raise KeyError(f"{self.name} is not a type of images with known limits.")
         return 0, dtype_range[self._scalar_type][1]
 
-    def is_compatible_with(self, other):
+    def is_compatible_with(self, other: Any) -> "builtins.bool":
         """Whether a tensor of the type `other` may stand where this type is required."""
         other = as_dtype(other)
         return self is other or self is other.base_dtype
@@ -121,7 +139,9 @@ class DType:
         return as_dtype, (self.name,)
 
 
-def _define(enum, name, scalar_type, kind="", real_dtype=None):
+def _define(
+    enum: int, name: str, scalar_type: Any, kind: str = "", real_dtype: DType | None = None
+) -> tuple[DType, DType]:
     """Makes the type and its reference type; `kind` says which `is_*` attributes hold."""
     pair = base, ref = object.__new__(DType), object.__new__(DType)
     array_dtype = None if scalar_type is None else np.dtype(scalar_type)
@@ -238,7 +258,7 @@ def _numpy_types():
 
 
 _BY_NUMPY_TYPE = _numpy_types()
-_BY_ANYTHING: "dict[object, DType]" = {
+_BY_ANYTHING: "dict[Any, DType]" = {
     **_BY_ENUM,
     **{dtype.name: dtype for dtype in _BY_ENUM.values()},
     "half": float16,
@@ -255,7 +275,7 @@ _BY_ANYTHING: "dict[object, DType]" = {
 TF_VALUE_DTYPES = set(_BY_NUMPY_TYPE.values())
 
 
-def as_dtype(type_value):
+def as_dtype(type_value: Any) -> DType:
     """Returns the `DType` for `type_value`.
 
     That may be a `DType`, its name or number, a NumPy dtype or scalar type, or Python's `float`,

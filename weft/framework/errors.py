@@ -4,6 +4,7 @@ import inspect
 import os
 import traceback
 import warnings
+from typing import Any
 
 # Status codes, as they travel between master, workers and clients.
 OK = 0
@@ -24,7 +25,7 @@ UNAVAILABLE = 14
 DATA_LOSS = 15
 UNAUTHENTICATED = 16
 
-_CLASS_OF_CODE: "dict[int, type[OpError]]" = {}
+_CLASS_OF_CODE: dict[int, Any] = {}
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 
@@ -55,31 +56,31 @@ class OpError(Exception):
         cls.__init__ = __init__
         _CLASS_OF_CODE[code] = cls
 
-    def __init__(self, node_def, op, message, error_code):
+    def __init__(self, node_def: Any, op: Any, message: str, error_code: int):
         super().__init__()
         self._node_def = node_def
         self._op = op
         self._message = message
         self._error_code = error_code
-        self._origin = None
+        self._origin: str | None = None
 
     @property
-    def node_def(self):
+    def node_def(self) -> Any:
         """The `NodeDef` of the op that failed, or None."""
         return self._node_def
 
     @property
-    def op(self):
+    def op(self) -> Any:
         """The `Operation` that failed, or None where it is no op of the program's graph."""
         return self._op
 
     @property
-    def message(self):
+    def message(self) -> str:
         """What went wrong, without the place where the op was created."""
         return self._message
 
     @property
-    def error_code(self):
+    def error_code(self) -> int:
         """The status code, an int such as `tf.errors.NOT_FOUND`."""
         return self._error_code
 
@@ -195,12 +196,12 @@ _CLASS_OF_CODE[UNKNOWN] = UnknownError
 _CODE_OF_CLASS = {error_class: code for code, error_class in _CLASS_OF_CODE.items()}
 
 
-def exception_type_from_error_code(error_code):
+def exception_type_from_error_code(error_code: int) -> type[OpError]:
     """Returns the error class of a status code; `KeyError` if there is none."""
     return _CLASS_OF_CODE[error_code]
 
 
-def error_code_from_exception_type(cls):
+def error_code_from_exception_type(cls: Any) -> Any:
     """Returns the status code of an error class.
 
     For another class it warns and returns an `UnknownError` object, as TensorFlow does.
@@ -211,7 +212,7 @@ def error_code_from_exception_type(cls):
     return UnknownError(None, None, "Unknown class exception", None)
 
 
-def error_from_code(node_def, op, message, error_code):
+def error_from_code(node_def: Any, op: Any, message: str, error_code: int) -> OpError:
     """Returns an error of the class that belongs to `error_code`, else an `UnknownError`."""
     error_class = _CLASS_OF_CODE.get(error_code)
     if error_class is not None:
@@ -227,7 +228,7 @@ class Status:
         self.code = OK
         self.message = ""
 
-    def set(self, code, message):
+    def set(self, code: int, message: str) -> None:
         """Reports `message` under the status code `code`."""
         self.code = code
         self.message = message

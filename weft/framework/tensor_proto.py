@@ -1,5 +1,7 @@
 """Tensors on the wire: `TensorProto` from an array and back, in TensorFlow's compact encodings."""
 
+from typing import Any
+
 import numpy as np
 
 from weft import proto
@@ -42,7 +44,13 @@ _VALUE_FIELDS = {
 }
 
 
-def make_tensor_proto(values, dtype=None, shape=None, verify_shape=False, allow_broadcast=False):
+def make_tensor_proto(
+    values: Any,
+    dtype: Any = None,
+    shape: Any = None,
+    verify_shape: bool = False,
+    allow_broadcast: bool = False,
+) -> Any:
     """Returns a `TensorProto` of Python values or an array.
 
     Args:
@@ -114,7 +122,7 @@ def _encode(array, dtype, shape):
     return message
 
 
-def make_ndarray(tensor):
+def make_ndarray(tensor: Any) -> np.ndarray:
     """Returns the values of a `TensorProto` as an array of its own.
 
     Strings become objects of type `bytes`; resources and variants, which NumPy has no type for,

@@ -1,6 +1,7 @@
 """Static shapes: known, partly known, or of unknown rank."""
 
 import math
+from typing import Any
 
 from weft.framework.dimension import Dimension, as_dimension, as_size, dimension_value
 
@@ -19,13 +20,13 @@ __all__ = [
 _v2_behaviour = False
 
 
-def enable_v2_tensorshape():
+def enable_v2_tensorshape() -> None:
     """Makes the elements of a `TensorShape` ints and Nones instead of `Dimension`s."""
     global _v2_behaviour
     _v2_behaviour = True
 
 
-def disable_v2_tensorshape():
+def disable_v2_tensorshape() -> None:
     """Makes the elements of a `TensorShape` `Dimension`s again."""
     global _v2_behaviour
     _v2_behaviour = False
@@ -43,7 +44,10 @@ class TensorShape:
 
     __slots__ = ("dims_tuple", "_dims_list", "__weakref__")
 
-    def __init__(self, dims):
+    dims_tuple: tuple[int | None, ...] | None
+    _dims_list: list[Dimension] | None
+
+    def __init__(self, dims: Any):
         self._dims_list = None
         if dims is None:
             self.dims_tuple = None
@@ -54,7 +58,7 @@ class TensorShape:
         elif isinstance(dims, (str, bytes)):
             raise TypeError(
                 "A string has ambiguous TensorShape, please wrap in a list or convert to an int: "
-                f"{dims}"
+                f"{dims!r}"
             )
         elif _is_shape_proto(dims):
             self.dims_tuple = _tuple_of_proto(dims)
@@ -67,7 +71,7 @@ class TensorShape:
                 self.dims_tuple = tuple([as_size(size) for size in sizes])
 
     @classmethod
-    def from_tuple(cls, dims):
+    def from_tuple(cls, dims: tuple[int | None, ...] | None) -> "TensorShape":
         """Returns the shape of a tuple of int and None (or None), which it does not check."""
         shape = object.__new__(cls)
         shape.dims_tuple = dims
@@ -75,14 +79,14 @@ class TensorShape:
         return shape
 
     @property
-    def rank(self):
+    def rank(self) -> int | None:
         """The number of dimensions, or None if it is unknown."""
         return None if self.dims_tuple is None else len(self.dims_tuple)
 
     ndims = rank
 
     @property
-    def dims(self):
+    def dims(self) -> list[Dimension] | None:
         """The shape as a list of `Dimension`, or None if the rank is unknown."""
         if self._dims_list is None and self.dims_tuple is not None:
             self._dims_list = [Dimension(size) for size in self.dims_tuple]
@@ -90,13 +94,13 @@ class TensorShape:
 
     _dims = dims
 
-    def as_list(self):
+    def as_list(self) -> list[int | None]:
         """Returns the shape as a list of int and None; `ValueError` if the rank is unknown."""
         if self.dims_tuple is None:
             raise ValueError("as_list() is not defined on an unknown TensorShape.")
         return list(self.dims_tuple)
 
-    def as_proto(self):
+    def as_proto(self) -> Any:
         """Returns the shape as a `TensorShapeProto`."""
         from weft import proto
 
@@ -107,15 +111,17 @@ class TensorShape:
             message.dim.add(size=-1 if size is None else size)
         return message
 
-    def num_elements(self):
+    def num_elements(self) -> int | None:
         """Returns the number of elements, or None if the shape is not fully known."""
-        return math.prod(self.dims_tuple) if self.is_fully_defined() else None
+        if self.dims_tuple is None or None in self.dims_tuple:
+            return None
+        return math.prod(size for size in self.dims_tuple if size is not None)
 
-    def is_fully_defined(self):
+    def is_fully_defined(self) -> bool:
         """Whether the rank and every size is known."""
         return self.dims_tuple is not None and None not in self.dims_tuple
 
-    def assert_is_fully_defined(self):
+    def assert_is_fully_defined(self) -> None:
         """Raises `ValueError` if something of the shape is unknown."""
         if not self.is_fully_defined():
             raise ValueError(f"Shape {self} is not fully defined")
@@ -152,7 +158,7 @@ class TensorShape:
             return None
         return (None,) * (key.stop - start)
 
-    def concatenate(self, other):
+    def concatenate(self, other: Any) -> "TensorShape":
         """Returns the dimensions of `self` and then those of `other`."""
         other = as_shape(other)
         if self.dims_tuple is None or other.dims_tuple is None:
@@ -164,7 +170,7 @@ class TensorShape:
     def __radd__(self, other):
         return as_shape(other).concatenate(self)
 
-    def merge_with(self, other):
+    def merge_with(self, other: Any) -> "TensorShape":
         """Returns what the two shapes say together; `ValueError` if they contradict each other."""
         other = as_shape(other)
         if self.dims_tuple is None:
@@ -176,7 +182,7 @@ class TensorShape:
         pairs = zip(self.dims_tuple, other.dims_tuple, strict=True)
         return TensorShape.from_tuple(tuple([y if x is None else x for x, y in pairs]))
 
-    def most_specific_compatible_shape(self, other):
+    def most_specific_compatible_shape(self, other: Any) -> "TensorShape":
         """Returns the shape that keeps only what `self` and `other` agree in."""
         mine, others = self.dims_tuple, as_shape(other).dims_tuple
         if mine is None or others is None or len(mine) != len(others):
@@ -184,38 +190,38 @@ class TensorShape:
         pairs = zip(mine, others, strict=True)
         return TensorShape.from_tuple(tuple([x if x == y else None for x, y in pairs]))
 
-    def is_compatible_with(self, other):
+    def is_compatible_with(self, other: Any) -> bool:
         """Whether some fully known shape fits both."""
         return _compatible(self.dims_tuple, as_shape(other).dims_tuple)
 
-    def assert_is_compatible_with(self, other):
+    def assert_is_compatible_with(self, other: Any) -> None:
         """Raises `ValueError` if no shape fits both."""
         if not self.is_compatible_with(other):
             raise ValueError(f"Shapes {self} and {other} are incompatible")
 
-    def assert_same_rank(self, other):
+    def assert_same_rank(self, other: Any) -> None:
         """Raises `ValueError` if both ranks are known and differ."""
         other = as_shape(other)
         if None not in (self.rank, other.rank) and self.rank != other.rank:
             raise ValueError(f"Shapes {self} and {other} must have the same rank")
 
-    def assert_has_rank(self, rank):
+    def assert_has_rank(self, rank: int) -> None:
         """Raises `ValueError` if the rank is known and is not `rank`."""
         if self.rank not in (None, rank):
             raise ValueError(f"Shape {self} must have rank {rank}")
 
-    def with_rank(self, rank):
+    def with_rank(self, rank: int) -> "TensorShape":
         """Returns the shape with the given rank; `ValueError` if it has another."""
         self.assert_has_rank(rank)
         return unknown_shape(rank) if self.dims_tuple is None else self
 
-    def with_rank_at_least(self, rank):
+    def with_rank_at_least(self, rank: int) -> "TensorShape":
         """Returns the shape; `ValueError` if its rank is known to be smaller than `rank`."""
         if self.rank is not None and self.rank < rank:
             raise ValueError(f"Shape {self} must have rank at least {rank}")
         return self
 
-    def with_rank_at_most(self, rank):
+    def with_rank_at_most(self, rank: int) -> "TensorShape":
         """Returns the shape; `ValueError` if its rank is known to be greater than `rank`."""
         if self.rank is not None and self.rank > rank:
             raise ValueError(f"Shape {self} must have rank at most {rank}")
@@ -244,7 +250,7 @@ class TensorShape:
             raise ValueError("The inequality of unknown TensorShapes is undefined.")
         return not self._equals(other)
 
-    __hash__ = None
+    __hash__ = None  # type: ignore[assignment]
 
     def __str__(self):
         if self.dims_tuple is None:
@@ -262,7 +268,7 @@ class TensorShape:
         return TensorShape, (self.dims,)
 
 
-def _compatible(x, y):
+def _compatible(x: tuple | None, y: tuple | None) -> bool:
     if x is None or y is None:
         return True
     return len(x) == len(y) and all(
@@ -282,12 +288,12 @@ def _tuple_of_proto(message):
     return tuple([None if dim.size == -1 else as_size(dim.size) for dim in message.dim])
 
 
-def as_shape(shape):
+def as_shape(shape: Any) -> TensorShape:
     """Returns the `TensorShape` of a list of sizes, one size, a `TensorShapeProto` or None."""
     return shape if isinstance(shape, TensorShape) else TensorShape(shape)
 
 
-def unknown_shape(rank=None, **kwargs):
+def unknown_shape(rank: int | None = None, **kwargs: Any) -> TensorShape:
     """Returns the shape of which at most the rank is known."""
     if rank is None and "ndims" in kwargs:
         rank = kwargs.pop("ndims")
@@ -296,11 +302,11 @@ def unknown_shape(rank=None, **kwargs):
     return TensorShape.from_tuple(None if rank is None else (None,) * int(rank))
 
 
-def dimension_at_index(shape, index):
+def dimension_at_index(shape: TensorShape, index: int) -> Dimension:
     """Returns `shape.dims[index]`, or an unknown dimension if the rank of `shape` is unknown."""
     if not isinstance(shape, TensorShape):
         raise TypeError(
             f"dimension_at_index: shape must be a TensorShape, not {type(shape).__name__} "
             f"({shape!r}). Pass tf.TensorShape(shape)."
         )
-    return Dimension(None) if shape.rank is None else shape.dims[index]
+    return Dimension(None) if shape.dims is None else shape.dims[index]
