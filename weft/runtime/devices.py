@@ -1,0 +1,49 @@
+"""The devices of this process, as sessions see them."""
+
+from __future__ import annotations
+
+import functools
+import os
+from dataclasses import dataclass
+from typing import Any
+
+LOCAL = "/job:localhost/replica:0/task:0"
+
+
+@dataclass(frozen=True)
+class Device:
+    """One device: its name and kind, and the JAX device that computes for it (None: the host's first)."""
+
+    name: str
+    kind: str  # "CPU" or "GPU"
+    index: int
+    jax_index: int | None = None
+    memory_limit: int = 256 << 20
+
+    @property
+    def incarnation(self) -> int:
+        return hash(self.name) & 0xFFFFFFFFFFFF
+
+
+@functools.lru_cache(maxsize=1)
+def gpu_count() -> int:
+    """How many GPUs JAX reaches. Where nothing speaks for a GPU, JAX is not imported to find out."""
+    if os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1") or not os.path.exists("/dev/nvidiactl"):
+        return 0
+    from weft.engine.namespace import load_jax
+
+    try:
+        return len(load_jax().devices("gpu"))
+    except RuntimeError:
+        return 0
+
+
+def local_devices(config: Any = None) -> list[Device]:
+    """The devices that a session with this configuration has."""
+    counts = dict(config.device_count) if config is not None else {}
+    cpus = counts.get("CPU", 1) or 1
+    found = gpu_count() if counts.get("GPU", 1) != 0 else 0
+    gpus = min(counts.get("GPU", found), found)
+    devices = [Device(f"{LOCAL}/device:CPU:{i}", "CPU", i) for i in range(cpus)]
+    devices += [Device(f"{LOCAL}/device:GPU:{i}", "GPU", i, i, 16 << 30) for i in range(gpus)]
+    return devices
