@@ -16,11 +16,12 @@ LADDER = ("proto", "framework", "ops", "engine", "runtime", "distributed")
 TOP = {"__init__", "__main__", "cli", "studio", "testing", "tensorflow_alias"}
 
 LIBRARIES_MAY = {"proto", "framework", "ops"}
-# What a library may have of a room that is otherwise closed to it.
+# What any library may have of a room that is otherwise closed to it.
 PUBLIC_MODULES = {"weft.runtime.session"}
-# Rooms beyond the rule, each with its reason.
+# What one room may have beyond the rule, each with its reason: a room or a module.
 ALSO_MAY = {
-    "eager": {"engine"},  # runs kernels at once, with the engine's own array namespaces
+    # Runs kernels at once, with the engine's array namespaces, on resources of the same store.
+    "eager": {"weft.engine", "weft.runtime.functions", "weft.runtime.resources"},
 }
 
 # Slow to import, so never at the top of a module that `import weft` reaches.
@@ -48,8 +49,9 @@ def allowed(importer: str, imported: str) -> bool:
         return target in LADDER and LADDER.index(target) < LADDER.index(room)
     if target == "__init__" or imported in PUBLIC_MODULES:
         return True
-    is_library = target not in LADDER and target not in TOP
-    return is_library or target in LIBRARIES_MAY or target in ALSO_MAY.get(room, ())
+    if {f"{PACKAGE}.{target}", imported} & ALSO_MAY.get(room, set()):
+        return True
+    return target in LIBRARIES_MAY or (target not in LADDER and target not in TOP)
 
 
 def check(root: Path) -> list[str]:
