@@ -139,7 +139,9 @@ def _plan(decl: OpDecl) -> tuple:
         if kernel is None:
             from weft.framework import errors
 
-            raise errors.UnimplementedError(None, None, f"Op {decl.name} has no kernel in weft yet.")
+            raise errors.UnimplementedError(
+                None, None, f"Op {decl.name} has no kernel in weft yet."
+            )
         sig = decl.signature
         plan = _plans[decl] = (
             kernel,
@@ -152,11 +154,17 @@ def _plan(decl: OpDecl) -> tuple:
 
 
 def execute(
-    decl: OpDecl, inputs: list[Any], attrs: dict[str, Any], out_dtypes: list[dtypes.DType], name: str | None
+    decl: OpDecl,
+    inputs: list[Any],
+    attrs: dict[str, Any],
+    out_dtypes: list[dtypes.DType],
+    name: str | None,
 ) -> list[Any]:
     """Runs an op on concrete tensors and returns concrete tensors."""
     kernel, wants_context, keywords, has_lists, many = _plan(decl)
-    args: list[Any] = [t._host() if isinstance(t, EagerTensor) else _refuse(t, decl) for t in inputs]
+    args: list[Any] = [
+        t._host() if isinstance(t, EagerTensor) else _refuse(t, decl) for t in inputs
+    ]
     op = EagerOp(decl, inputs, attrs, name or decl.name)
     try:
         if decl.shape_rule is not None:
@@ -214,4 +222,14 @@ def _refuse(tensor: Any, decl: OpDecl) -> Any:
 
 apply.execute_eagerly = execute
 conversion.make_eager = make  # type: ignore[attr-defined]
-__all__ = ["EagerContext", "EagerOp", "context", "execute", "library", "programs", "record", "resources", "tapes"]
+__all__ = [
+    "EagerContext",
+    "EagerOp",
+    "context",
+    "execute",
+    "library",
+    "programs",
+    "record",
+    "resources",
+    "tapes",
+]

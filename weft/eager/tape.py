@@ -27,7 +27,9 @@ class GradientTape:
     def __init__(self, persistent: bool = False, watch_accessed_variables: bool = True):
         self._persistent = persistent
         self._watch_variables = watch_accessed_variables
-        self._watched: dict[int, Any] = {}  # id -> tensor; the tensor is kept so that its id stays its own
+        self._watched: dict[
+            int, Any
+        ] = {}  # id -> tensor; the tensor is kept so that its id stays its own
         self._records: list[EagerOp] = []
         self._variables: dict[int, Any] = {}
         self._recording = False
@@ -63,7 +65,8 @@ class GradientTape:
                 import logging
 
                 logging.getLogger("tensorflow").warning(
-                    "The dtype of the watched tensor must be floating (e.g. tf.float32), got %r", t.dtype
+                    "The dtype of the watched tensor must be floating (e.g. tf.float32), got %r",
+                    t.dtype,
                 )
             handle = getattr(t, "handle", None)
             if handle is not None and not isinstance(t, Tensor):
@@ -152,7 +155,9 @@ class GradientTape:
             self._records = []
         return nest.pack_sequence_as(sources, result)
 
-    def _symbolic(self, targets: list[Any], sources: list[Any], out_grads: Any, unconnected: Any) -> list[Any]:
+    def _symbolic(
+        self, targets: list[Any], sources: list[Any], out_grads: Any, unconnected: Any
+    ) -> list[Any]:
         """Under graph construction the graph itself is the record."""
         known = {id(t) for t in self._explicit}
         result = gradients.gradients(targets, sources, out_grads, unconnected_gradients=unconnected)
@@ -163,7 +168,9 @@ class GradientTape:
                     result[i] = None
         return result
 
-    def _backward(self, targets: list[Any], sources: list[Any], out_grads: Any, unconnected: Any) -> list[Any]:
+    def _backward(
+        self, targets: list[Any], sources: list[Any], out_grads: Any, unconnected: Any
+    ) -> list[Any]:
         grads: dict[int, list[Any]] = {}
         ones = registry.get("OnesLike")
         for i, t in enumerate(targets):

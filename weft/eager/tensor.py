@@ -69,7 +69,9 @@ class EagerTensor(Tensor):
         return self
 
     def gpu(self, index: int = 0) -> EagerTensor:
-        raise RuntimeError("Error copying tensor to device: GPU:%d. No such device is visible." % index)
+        raise RuntimeError(
+            "Error copying tensor to device: GPU:%d. No such device is visible." % index
+        )
 
     @property
     def op(self) -> Any:
@@ -91,7 +93,9 @@ class EagerTensor(Tensor):
         raise NotImplementedError("consumers() is meaningless when eager execution is enabled.")
 
     def eval(self, feed_dict: Any = None, session: Any = None) -> Any:
-        raise NotImplementedError("eval() is not supported when eager execution is enabled; use numpy().")
+        raise NotImplementedError(
+            "eval() is not supported when eager execution is enabled; use numpy()."
+        )
 
     def __bool__(self) -> bool:
         return bool(self._host())

@@ -14,6 +14,8 @@ from weft.framework import dtypes
 from weft.framework.operation import Operation
 from weft.framework.tensor import Tensor
 from weft.runtime.functions import in_order_of_creation
+from weft.runtime.devices import Device
+from weft.runtime.placement import place
 from weft.runtime.segment import Segment, can_compile
 
 _LARGE_CONSTANT = (
@@ -27,10 +29,10 @@ HANDLES = frozenset("VariableV2 Variable VarHandleOp TemporaryVariable".split())
 class Host:
     """One host operation of a plan."""
 
-    __slots__ = ("node", "level")
+    __slots__ = ("node", "level", "device")
 
-    def __init__(self, node: Node, level: int):
-        self.node, self.level = node, level
+    def __init__(self, node: Node, level: int, device: Device):
+        self.node, self.level, self.device = node, level, device
 
 
 class Plan:
@@ -43,6 +45,8 @@ class Plan:
         targets: list[Operation],
         feeds: list[Tensor],
         functions: Any,
+        devices: list[Device],
+        soft_placement: bool = True,
     ):
         self.graph = graph
         self.fetches, self.targets, self.feeds = fetches, targets, feeds
@@ -51,6 +55,9 @@ class Plan:
         ops = in_order_of_creation(order(wanted, cut))
         self.pruned = len(graph._ops) - len(ops)
         self.ops = ops
+        self.compilable = {op: can_compile(op, functions) for op in ops}
+        self.placed = place(ops, devices, soft_placement, self.compilable.__getitem__)
+        self.many_devices = len(set(self.placed.values())) > 1
         # Slots are shared by the whole plan: feeds first.
         self.slot_of: dict[Tensor, int] = {}
         for t in feeds:
@@ -70,9 +77,11 @@ class Plan:
 
     def _segment(self, ops: list[Operation], cut: set[Tensor], functions: Any) -> None:
         out_level: dict[Operation, int] = {}
-        groups: dict[int, list[Operation]] = {}
+        groups: dict[int, dict[Device, list[Operation]]] = {}
+        placed = self.placed
         hosts: dict[int, list[Operation]] = {}
         small: set[Operation] = set()
+        constant: set[Operation] = set()
         for op in ops:
             if op._outputs and all(t in cut for t in op._outputs) and not op._control_inputs:
                 continue
@@ -81,6 +90,7 @@ class Plan:
                 value = op._attrs["value"]
                 out_level[op] = 0
                 if isinstance(value, np.ndarray):
+                    constant.add(op)
                     self.constants.append((self._slot(op._outputs[0]), value))
                     if value.size <= _LARGE_CONSTANT and value.dtype != object:
                         small.add(op)
@@ -92,28 +102,33 @@ class Plan:
                 )
                 continue
             level = 0
-            for t in op._inputs:
-                if t not in cut:
-                    level = max(level, out_level.get(t._op, 0))
-            for c in op._control_inputs:
-                level = max(level, out_level.get(c, 0))
-            if can_compile(op, functions):
-                groups.setdefault(level, []).append(op)
+            for source in [t._op for t in op._inputs if t not in cut] + op._control_inputs:
+                before = out_level.get(source, 0)
+                # An edge between devices is a transfer: what is behind it is of a later level.
+                if source not in constant and placed.get(source) is not placed[op]:
+                    before += 1
+                level = max(level, before)
+            if self.compilable[op]:
+                groups.setdefault(level, {}).setdefault(placed[op], []).append(op)
                 out_level[op] = level
             else:
                 hosts.setdefault(level, []).append(op)
                 out_level[op] = level + 1
         for level in sorted(set(groups) | set(hosts)):
-            if level in groups:
-                self._add_segment(groups[level], level, small, cut)
+            for device, members in groups.get(level, {}).items():
+                self._add_segment(members, level, small, cut, device)
             for op in hosts.get(level, ()):
                 outputs = tuple(-1 if t in cut else self._slot(t) for t in op._outputs)
-                self.steps.append(
-                    Host(Node(op, tuple(self._slot(t) for t in op._inputs), outputs), level)
-                )
+                node = Node(op, tuple(self._slot(t) for t in op._inputs), outputs)
+                self.steps.append(Host(node, level, placed[op]))
 
     def _add_segment(
-        self, ops: list[Operation], level: int, small: set[Operation], cut: set[Tensor]
+        self,
+        ops: list[Operation],
+        level: int,
+        small: set[Operation],
+        cut: set[Tensor],
+        device: Device,
     ) -> None:
         inside = set(ops)
         constants: dict[Operation, None] = {}
@@ -140,6 +155,7 @@ class Plan:
                 [self._slot(t) for t in outputs],
                 list(inputs),
                 level,
+                device,
             )
         )
 
@@ -163,7 +179,7 @@ class Plan:
         for step in self.steps:
             if isinstance(step, Host):
                 lines.append(
-                    f"  level {step.level}: host op {step.node.op.name} ({step.node.decl.name})"
+                    f"  level {step.level}, {step.device.name}: host op {step.node.op.name} ({step.node.decl.name})"
                 )
             else:
                 lines.extend("  " + line for line in step.describe())

@@ -27,7 +27,7 @@ forced_tier: str | None = None  # "interpret" or "compile"; set by weft.testing.
 def can_compile(op: Any, functions: Any, seen: frozenset[str] = frozenset()) -> bool:
     """Whether XLA can take an operation, with the functions that it calls."""
     decl = op._decl
-    if not decl.is_compilable:
+    if not decl.is_compilable or (decl.host and decl.host(op)):
         return False
     for t in op._outputs:
         if t._dtype.base_dtype is dtypes.string:
@@ -61,8 +61,10 @@ class Segment:
         outputs: list[int],
         tensors: list[Any],
         level: int,
+        device: Any,
     ):
         self.program, self.inputs, self.outputs, self.level = program, inputs, outputs, level
+        self.device = device
         self.compiled: CompiledProgram | None = None
         self.refused = ""
         self.runs = 0
@@ -179,7 +181,9 @@ class Segment:
             tier = f"compiled for {len(self.ready)} shapes"
         else:
             tier = f"interpreted so far ({self.runs} runs; not hot yet)"
-        lines = [f"level {self.level}: segment of {len(self.program.nodes)} ops, {tier}"]
+        lines = [
+            f"level {self.level}, {self.device.name}: segment of {len(self.program.nodes)} ops, {tier}"
+        ]
         lines.extend(f"    {n.op.name} ({n.decl.name})" for n in self.program.nodes)
         return lines
 

@@ -14,6 +14,7 @@ from weft.framework.tensor import Tensor
 from weft.framework.shape_rules import compatible, text
 from weft.framework.tensor_proto import to_array
 from weft.runtime import executor
+from weft.runtime.devices import local_devices
 from weft.runtime.fetches import Fetches, feed_function_for
 from weft.runtime.functions import FunctionPrograms
 from weft.runtime.plan import Plan
@@ -39,6 +40,8 @@ class BaseSession:
             raise TypeError(f"config must be a tf.ConfigProto, but got {type(config)}")
         self._config = config
         self._closed = False
+        self.devices = local_devices(config)
+        self._soft_placement = config is not None and config.allow_soft_placement
         self._plans: dict[Any, Plan] = {}
         self._fetches: dict[Any, Fetches] = {}
         self.resources = ResourceStore()
@@ -126,7 +129,15 @@ class BaseSession:
         plan = self._plans.get(key)
         if plan is None:
             with self._lock:
-                plan = Plan(self._graph, handler.tensors, handler.ops, list(feeds), self._functions)
+                plan = Plan(
+                    self._graph,
+                    handler.tensors,
+                    handler.ops,
+                    list(feeds),
+                    self._functions,
+                    self.devices,
+                    self._soft_placement,
+                )
                 self._plans[key] = plan
         return plan
 
