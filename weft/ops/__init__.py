@@ -16,6 +16,10 @@ import weft.ops.math.comparison
 import weft.ops.math.complex_numbers
 import weft.ops.math.division
 import weft.ops.math.elementary
+import weft.ops.math.matmul
+import weft.ops.math.operators
+import weft.ops.math.reduce
+import weft.ops.math.reduce_functions
 import weft.ops.math.rounding
 import weft.ops.state.gather
 import weft.ops.state.reference
