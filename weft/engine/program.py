@@ -106,7 +106,7 @@ def _flat_args(op: Operation) -> list[Any]:
 
 def _derefs(op: Operation) -> tuple[int, ...]:
     """Positions of inputs that come as a reference where the kernel wants the value."""
-    if not any(t._dtype._is_ref_dtype for t in op._inputs):
+    if op._decl.passes_references or not any(t._dtype._is_ref_dtype for t in op._inputs):
         return ()
     return tuple(
         i
@@ -117,6 +117,8 @@ def _derefs(op: Operation) -> tuple[int, ...]:
 
 def _static_positions(op: Operation, groups: Any) -> tuple[int, ...]:
     names = op._decl.static
+    if callable(names):
+        names = names(op)
     if not names:
         return ()
     return tuple(i for i, arg in enumerate(_flat_args(op)) if arg.name in names)

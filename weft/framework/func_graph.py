@@ -35,8 +35,15 @@ class FuncGraph(Graph):
         self.arg_names: list[str] = []
         self.attrs: dict[str, Any] = {}  # of the function
         self.variables: list[Any] = []
+        # Whether a call runs every operation with effects, or only what the outputs need: the branches of a
+        # TensorFlow 1 `cond` are as lazy as the graph around them.
+        self.runs_everything = True
+        self.control_captures: dict[Operation, None] = {}  # operations outside that run before a call
+        self.caller: Operation | None = None  # the operation outside that runs this body, if it is the only one
         outer = self.outer_graph
         if outer is not None:
+            # Ids go on from the graph around: default seeds of random operations are made of them.
+            self._next_id = outer._next_id
             self._seed = outer._seed
             self._gradient_overrides = dict(outer._gradient_overrides)
             self._collections = outer._collections  # shared: a summary in a branch is a summary
@@ -71,18 +78,15 @@ class FuncGraph(Graph):
 
     def capture(self, tensor: Tensor, name: str | None = None) -> Tensor:
         """The tensor inside that stands for one outside."""
-        if (
-            tensor.graph_or_none is self
-            if hasattr(tensor, "graph_or_none")
-            else tensor.graph is self
-        ):
+        op = getattr(tensor, "_op", None)  # a concrete tensor has none
+        if op is not None and op._graph is self:
             return tensor
         known = self._captures.get(id(tensor))
         if known is not None:
             return known[1]
         inner_outer = tensor
         outer = self.outer_graph
-        if not hasattr(tensor, "numpy") and outer is not None and tensor.graph is not outer:
+        if op is not None and outer is not None and op._graph is not outer:
             if isinstance(outer, FuncGraph):
                 inner_outer = outer.capture(tensor)
             else:
@@ -94,6 +98,7 @@ class FuncGraph(Graph):
         )
         if tensor.dtype is dtypes.resource:
             placeholder._handle_data = handle_data(tensor)
+        placeholder._op._captured = inner_outer  # so that a constant is known to be one inside as well
         self._captures[id(tensor)] = (inner_outer, placeholder)
         self.inputs.append(placeholder)
         return placeholder
@@ -110,10 +115,21 @@ class FuncGraph(Graph):
         return self.capture(tensor)
 
     def _control_input(self, item: Any) -> Operation | None:
-        """Operations outside of a function ran, or will run, apart from its calls."""
-        if isinstance(item, (Tensor, Operation)) and item.graph is not self:
+        """What is outside of a function runs before the function is called."""
+        op = item if isinstance(item, Operation) else getattr(item, "_op", None)
+        if op is None and isinstance(item, Tensor):
+            return None  # a concrete value has been computed
+        if op is not None and not _is_inside(op._graph, self):
+            self.control_captures.setdefault(op)
             return None
         return super()._control_input(item)
+
+    def _add_function(self, function: Any) -> None:
+        """Functions of functions are in the library of the outermost graph."""
+        if self.outer_graph is None:
+            super()._add_function(function)
+        else:
+            self.outer_graph._add_function(function)
 
     @property
     def captures(self) -> list[tuple[Any, Tensor]]:
@@ -138,11 +154,69 @@ class FuncGraph(Graph):
 
     def wanted_ops(self) -> list[Operation]:
         """The operations that a call runs: those the outputs need, and all that have effects."""
-        return (
-            [t.op for t in self.outputs]
-            + self.control_outputs
-            + [op for op in self._ops.values() if has_effect(op)]
-        )
+        wanted = [t.op for t in self.outputs] + self.control_outputs
+        if self.runs_everything:
+            wanted += [op for op in self._ops.values() if has_effect(op)]
+        return wanted
+
+    def run_for(self, op: Operation, outer: Graph) -> Operation | None:
+        """The operation of a graph around that runs `op` of this body; None where there is no one such."""
+        graph: Any = self
+        while graph is not outer:
+            if not isinstance(graph, FuncGraph) or graph.caller is None:
+                return None
+            if op not in graph.control_outputs:
+                graph.control_outputs.append(op)
+            op = graph.caller
+            graph = op._graph
+        return op
+
+    def view(self, name: str, inputs: list[Tensor], outputs: list[Tensor]) -> FunctionView:
+        """The same body as another function: with further outputs, or other inputs."""
+        return FunctionView(self, name, inputs, outputs)
+
+
+class FunctionView:
+    """A function that shares the body of another one, with inputs and outputs of its own.
+
+    Gradients make the intermediate values of a body outputs this way; those who call the function as it was
+    are not touched.
+    """
+
+    def __init__(self, graph: FuncGraph, name: str, inputs: list[Tensor], outputs: list[Tensor]):
+        self.graph, self.name = graph, name
+        self.inputs, self.outputs = inputs, outputs
+        self.control_outputs = graph.control_outputs
+        self.runs_everything = graph.runs_everything
+        self.arg_names = [t.op.name for t in inputs]
+        self.attrs = graph.attrs
+
+    @property
+    def outer_graph(self) -> Any:
+        return self.graph.outer_graph
+
+    def get_operations(self) -> list[Operation]:
+        return self.graph.get_operations()
+
+    signature_key = FuncGraph.signature_key
+
+    @property
+    def _ops(self) -> dict[str, Operation]:
+        return self.graph._ops
+
+    wanted_ops = FuncGraph.wanted_ops
+
+    def view(self, name: str, inputs: list[Tensor], outputs: list[Tensor]) -> FunctionView:
+        return FunctionView(self.graph, name, inputs, outputs)
+
+
+def _is_inside(graph: Any, outer: Any) -> bool:
+    """Whether a graph is the body of a function within `outer`, at any depth."""
+    while graph is not None:
+        if graph is outer:
+            return True
+        graph = graph.outer_graph
+    return False
 
 
 def has_effect(op: Operation) -> bool:

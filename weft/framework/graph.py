@@ -363,6 +363,11 @@ class Graph(Collections):
             self._scopes.control = stack
 
     def _control_input(self, item: Any) -> Operation | None:
+        op = item if isinstance(item, Operation) else getattr(item, "_op", None)
+        if op is not None and op._graph.building_function:
+            caller = op._graph.run_for(op, self)
+            if caller is not None:
+                return caller
         element = self.as_graph_element(item)
         return element.op if isinstance(element, Tensor) else element
 
