@@ -42,6 +42,8 @@ def _value(tensor: Any, depth: int) -> np.ndarray | None:
     if kind == "Const":
         value = op._attrs["value"]
         return value if isinstance(value, np.ndarray) else None
+    if kind == "Placeholder" and "_captured" in op.__dict__:
+        return constant_value(op._captured)
     if kind not in _FOLDED or depth > _DEEPEST:
         return None
     if kind in ("Shape", "Size", "Rank", "ShapeN"):
@@ -105,84 +107,6 @@ def constant_value_as_shape(tensor: Any) -> Shape:
                 "'-1' to describe an unknown shape."
             )
         return None
-    return _shape(tensor, 0)
+    from weft.framework.known_elements import elements_as_shape
 
-
-def _shape(tensor: Any, depth: int) -> Shape:
-    value = constant_value(tensor)
-    if value is not None:
-        return tuple(None if d < 0 else int(d) for d in value)
-    length = tensor._dims[0] if tensor._dims else None
-    nothing = None if length is None else (None,) * length
-    op = getattr(tensor, "_op", None)
-    if op is None or depth > _DEEPEST:
-        return nothing
-    kind = op._decl.name
-    if kind == "Shape":
-        return op._inputs[0]._dims if op._inputs[0]._dims is not None else nothing
-    if kind == "Cast" or kind == "Identity":
-        return _shape(op._inputs[0], depth + 1)
-    if kind == "Pack" and op._attrs.get("axis", 0) == 0:
-        sizes = []
-        for t in op._inputs:
-            one = constant_value(t)
-            if one is None:
-                size = _element(t, depth)
-            else:
-                size = None if one < 0 else int(one)
-            sizes.append(size)
-        return tuple(sizes)
-    if kind == "ConcatV2":
-        out: tuple = ()
-        for t in op._inputs[:-1]:
-            part = _shape(t, depth + 1)
-            if part is None:
-                return nothing
-            out += part
-        return out
-    if kind == "StridedSlice":
-        return _sliced(op, depth, nothing)
-    return nothing
-
-
-def _slice_of(op: Any) -> slice | int | None:
-    """The slice or index of a StridedSlice of a vector, where it is simple and known."""
-    attrs = op._attrs
-    if attrs["ellipsis_mask"] or attrs["new_axis_mask"]:
-        return None
-    begin, end, stride = (constant_value(t) for t in op._inputs[1:4])
-    if begin is None or stride is None or len(begin) != 1:
-        return None
-    if attrs["shrink_axis_mask"]:
-        return int(begin[0])
-    if end is None and not attrs["end_mask"] & 1:
-        return None
-    return slice(
-        None if attrs["begin_mask"] & 1 else int(begin[0]),
-        None if attrs["end_mask"] & 1 else int(end[0]),  # type: ignore[index]
-        int(stride[0]),
-    )
-
-
-def _sliced(op: Any, depth: int, nothing: Shape) -> Shape:
-    where = _slice_of(op)
-    if not isinstance(where, slice):
-        return nothing
-    whole = _shape(op._inputs[0], depth + 1)
-    return nothing if whole is None else whole[where]
-
-
-def _element(tensor: Any, depth: int) -> int | None:
-    """A scalar taken out of a shape, such as `tf.shape(x)[0]`."""
-    op = getattr(tensor, "_op", None)
-    if op is None or depth > _DEEPEST:
-        return None
-    if op._decl.name in ("Cast", "Identity"):
-        return _element(op._inputs[0], depth + 1)
-    if op._decl.name == "StridedSlice":
-        where = _slice_of(op)
-        if isinstance(where, int):
-            whole = _shape(op._inputs[0], depth + 1)
-            if whole is not None and -len(whole) <= where < len(whole):
-                return whole[where]
-    return None
+    return elements_as_shape(tensor)

@@ -33,23 +33,28 @@ class OpDecl:
         attrs: str = "",
         *,
         stateful: bool = False,
-        host: bool = False,
+        host: bool | Callable[[Any], bool] = False,
         blocking: bool = False,
-        static: Iterable[str] = (),
+        static: Iterable[str] | Callable[[Any], Iterable[str]] = (),
         commutative: bool = False,
         aggregate: bool = False,
         allows_uninitialized: bool = False,
         shape_only: bool = False,
+        passes_references: bool = False,
     ):
         self.name = name
         self.args_text, self.attrs_text = args, attrs
         self.stateful = stateful  # has or changes state: never shared, folded or pruned as equal
-        self.host = host  # runs on the host only: XLA cannot take it
+        # Runs on the host only: XLA cannot take it. Either may depend on the operation: a function of it.
+        self.host = host
         self.blocking = blocking  # may wait for another op or step: gets a thread of its own
-        self.static = tuple(static)  # inputs whose values XLA needs while compiling
+        # Inputs whose values XLA needs while compiling.
+        self.static = static if callable(static) else tuple(static)
         self.commutative, self.aggregate = commutative, aggregate
         self.allows_uninitialized = allows_uninitialized
         self.shape_only = shape_only  # reads shapes, not values (Shape, Size, Rank)
+        # Takes a reference as it is where a value is declared: the functions that it calls read it.
+        self.passes_references = passes_references
         self.kernel: Callable | None = None
         self.xla_kernel: Callable | None = None
         self.shape_rule: Callable | None = None
@@ -71,7 +76,7 @@ class OpDecl:
 
     @property
     def is_compilable(self) -> bool:
-        return not self.host and (self.kernel is not None or self.xla_kernel is not None)
+        return self.host is not True and (self.kernel is not None or self.xla_kernel is not None)
 
     # -- the parts of a declaration, as decorators ---------------------------------------------------
 

@@ -43,6 +43,13 @@ class ConstantInputs:
         tensor = self._tensor(which)
         return None if tensor is None else constant_value.constant_value_as_shape(tensor)
 
+    def elements(self, which: str | int) -> list[int | None] | None:
+        """The elements of a vector of integers, None for each that is not known; None if nothing is."""
+        from weft.framework.known_elements import known_elements
+
+        tensor = self._tensor(which)
+        return None if tensor is None else known_elements(tensor)
+
     def handle(self, which: str | int) -> Shape:
         """The shape of the variable behind a resource."""
         from weft.framework.handle_data import handle_data
@@ -60,6 +67,10 @@ class ActualInputs(ConstantInputs):
     def shape(self, which: str | int) -> Shape:
         value = self._tensor(which)
         return None if value is None else tuple(None if d < 0 else int(d) for d in value)
+
+    def elements(self, which: str | int) -> list[int | None] | None:
+        value = self(which)
+        return None if value is None else value.tolist()
 
     def handle(self, which: str | int) -> Shape:
         cell = self._tensor(which)

@@ -7,6 +7,9 @@ import weft.ops.array.gather
 import weft.ops.array.identity
 import weft.ops.array.reshape
 import weft.ops.array.shape_of
+import weft.ops.array.slice
+import weft.ops.array.strided_slice
+import weft.ops.array.getitem
 import weft.ops.array.split
 import weft.ops.array.transpose
 import weft.ops.math.arithmetic
