@@ -12,6 +12,7 @@ from weft.engine import interpreter
 from weft.engine.cell import Cell
 from weft.framework import errors
 from weft.runtime.plan import Host, Plan
+from weft.runtime.step_stats import Recorder
 
 _step_ids = itertools.count(1)
 
@@ -83,24 +84,113 @@ def run(
     for slot, value in zip(plan.feed_slots, feeds):
         values[slot] = value
     session._steps.add(step)
+    timer = _timer(step, session, options)
+    recorder = None
+    if options is not None and metadata is not None and options.trace_level:
+        recorder = Recorder()
     try:
         with np.errstate(all="ignore"):
-            for item in plan.steps:
-                if step.stopped:
-                    step.check()
-                if type(item) is Host:
-                    node = item.node
-                    ctx.node = node
-                    if node.inputs:
-                        _to_numpy(node.inputs, values)
-                    interpreter.run_node(node, values, ctx)
-                else:
-                    if not item.ready:
-                        _to_numpy(item.inputs, values)
-                    item.run(values, ctx)
+            if recorder is not None:
+                _run_recorded(plan, values, ctx, recorder)
+            else:
+                _run(plan, values, ctx)
     finally:
         session._steps.discard(step)
-    return [_fetched(values[slot], ctx, t) for slot, t in zip(plan.fetch_slots, plan.fetches)]
+        if timer is not None:
+            timer.cancel()
+    if metadata is not None:
+        metadata.Clear()
+        if recorder is not None:
+            recorder.fill(metadata)
+        if options is not None and options.output_partition_graphs:
+            for graph in partition_graphs(plan):
+                metadata.partition_graphs.add().CopyFrom(graph)
+    return [fetched(values[slot], ctx, t) for slot, t in zip(plan.fetch_slots, plan.fetches)]
+
+
+def _run(plan: Plan, values: list[Any], ctx: Any) -> None:
+    step = ctx.step
+    for item in plan.steps:
+        if step.stopped:
+            step.check()
+        if type(item) is Host:
+            node = item.node
+            ctx.node = node
+            if node.inputs:
+                _to_numpy(node.inputs, values)
+            interpreter.run_node(node, values, ctx)
+        else:
+            if not item.ready:
+                _to_numpy(item.inputs, values)
+            item.run(values, ctx)
+
+
+def _timer(step: Step, session: Any, options: Any) -> threading.Timer | None:
+    """Stops the step when its time is up."""
+    limit = options.timeout_in_ms if options is not None else 0
+    if not limit and session._config is not None:
+        limit = session._config.operation_timeout_in_ms
+    if limit <= 0:
+        return None
+    error = errors.DeadlineExceededError(
+        None, None, f"Timed out waiting for the step ({limit} ms)."
+    )
+    timer = threading.Timer(limit / 1000, step.cancel, [error])
+    timer.daemon = True
+    timer.start()
+    return timer
+
+
+def _run_recorded(plan: Plan, values: list[Any], ctx: Any, recorder: Recorder) -> None:
+    """Runs a plan, noting when each op ran. A compiled segment is one entry: XLA fused its ops."""
+    for slot, node in plan.handles:
+        now = recorder.now()
+        recorder.add(plan.placed[node.op].name, node, now, now, [values[slot]])
+    for item in plan.steps:
+        ctx.step.check()
+        if type(item) is Host:
+            _to_numpy(item.node.inputs, values)
+            _timed(item.device.name, item.node, values, ctx, recorder)
+            continue
+        if item.ready:
+            start = recorder.now()
+            item.run(values, ctx)
+            _to_numpy(item.outputs, values)
+            recorder.add(
+                item.device.name, item, start, recorder.now(), [values[s] for s in item.outputs]
+            )
+            continue
+        _to_numpy(item.inputs, values)
+        program = item.program
+        table: list[Any] = [None] * program.n_slots
+        for slot, source in zip(program.inputs, item.inputs):
+            table[slot] = values[source]
+        for node in program.nodes:
+            _timed(item.device.name, node, table, ctx, recorder)
+        for slot, source in zip(item.outputs, program.outputs):
+            values[slot] = table[source]
+
+
+def _timed(device: str, node: Any, values: list[Any], ctx: Any, recorder: Recorder) -> None:
+    ctx.node = node
+    start = recorder.now()
+    interpreter.run_node(node, values, ctx)
+    recorder.add(device, node, start, recorder.now(), [values[s] for s in node.outputs if s >= 0])
+
+
+def partition_graphs(plan: Plan) -> list[Any]:
+    """The GraphDef of each device's part of a plan."""
+    from weft import proto
+    from weft.framework import graph_def
+
+    graphs: dict[str, Any] = {}
+    for op in plan.ops:
+        device = plan.placed[op].name
+        graph = graphs.setdefault(device, proto.GraphDef())
+        node = graph.node.add()
+        node.CopyFrom(graph_def.node_def(op))
+        node.device = device
+    return list(graphs.values())
 
 
 def _to_numpy(slots: Any, values: list[Any]) -> None:
@@ -111,7 +201,7 @@ def _to_numpy(slots: Any, values: list[Any]) -> None:
             values[slot] = np.asarray(value)
 
 
-def _fetched(value: Any, ctx: Any, tensor: Any) -> Any:
+def fetched(value: Any, ctx: Any, tensor: Any) -> Any:
     """A fetched value, as a NumPy array or scalar that nobody else writes into."""
     if type(value) is Cell:
         if tensor._dtype._is_ref_dtype:

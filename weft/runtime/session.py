@@ -4,21 +4,29 @@ from __future__ import annotations
 
 import contextlib
 import threading
+from collections import namedtuple
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
+from weft.engine import interpreter
 from weft.framework import context, errors
 from weft.framework.tensor import Tensor
 from weft.framework.shape_rules import compatible, text
 from weft.framework.tensor_proto import to_array
 from weft.runtime import executor
 from weft.runtime.devices import local_devices
-from weft.runtime.fetches import Fetches, feed_function_for
+from weft.runtime.fetches import Fetches, feed_function_for, partial_feed_function_for
 from weft.runtime.functions import FunctionPrograms
+from weft.runtime.partial_run import PartialRun
 from weft.runtime.plan import Plan
 from weft.runtime.resources import ResourceStore
+
+
+DeviceAttributes = namedtuple(
+    "DeviceAttributes", ["name", "device_type", "memory_limit_bytes", "incarnation"]
+)
 
 
 class BaseSession:
@@ -48,6 +56,7 @@ class BaseSession:
         self._functions = FunctionPrograms(self._graph)
         self._lock = threading.RLock()
         self._steps: set[Any] = set()
+        self._partial_runs: dict[str, PartialRun] = {}
 
     @property
     def graph(self) -> Any:
@@ -140,6 +149,70 @@ class BaseSession:
                 )
                 self._plans[key] = plan
         return plan
+
+    def make_callable(
+        self, fetches: Any, feed_list: Any = None, accept_options: bool = False
+    ) -> Any:
+        """Returns a function that runs `fetches`; it takes a value for each tensor of `feed_list`."""
+        if feed_list is not None and not isinstance(feed_list, (list, tuple)):
+            raise TypeError("`feed_list` must be a list or tuple.")
+        handler = Fetches(self._graph, fetches)
+        feeds = tuple(self._feed_tensor(f) for f in feed_list or ())
+
+        def call(*values: Any, options: Any = None, run_metadata: Any = None) -> Any:
+            if self._closed:
+                raise RuntimeError("Attempted to use a closed Session.")
+            if len(values) != len(feeds):
+                raise errors.InvalidArgumentError(
+                    None, None, f"{len(feeds)} values are to be fed, but {len(values)} came."
+                )
+            arrays = [_feed_value(t, v) for t, v in zip(feeds, values)]
+            plan = self._plan_of(handler, feeds)
+            return handler.result(executor.run(self, plan, arrays, options, run_metadata))
+
+        return call if accept_options else lambda *values: call(*values)
+
+    def partial_run_setup(self, fetches: Any, feeds: Any = None) -> str:
+        """Begins a step that is run in parts, and returns its handle."""
+        handler = Fetches(self._graph, fetches)
+        tensors: list[Tensor] = []
+        for feed in feeds or ():
+            split = partial_feed_function_for(feed)
+            tensors.extend(
+                self._feed_tensor(t) for t in (split(feed) if split is not None else [feed])
+            )
+        if not handler.tensors and not handler.ops:
+            raise errors.InvalidArgumentError(None, None, "A partial run needs something to fetch.")
+        handle = f"partial_run_{len(self._partial_runs)}"
+        self._partial_runs[handle] = PartialRun(handler.tensors, handler.ops, tensors)
+        return handle
+
+    def partial_run(self, handle: str, fetches: Any, feed_dict: Any = None) -> Any:
+        """Continues a step that `partial_run_setup` began, with more feeds and fetches."""
+        run = self._partial_runs.get(handle)
+        if run is None or self._closed:
+            raise errors.InvalidArgumentError(
+                None,
+                None,
+                f"Must run 'setup' before performing partial runs: {handle!r} is not known.",
+            )
+        if run.finished:
+            raise errors.InvalidArgumentError(
+                None, None, f"The partial run {handle} has already finished."
+            )
+        handler = Fetches(self._graph, fetches)
+        tensors, values = self._feeds_of(feed_dict or {})
+        ctx = interpreter.Context(self.resources, executor.Step(self), self._functions)
+        results = run.advance(handler.tensors, handler.ops, dict(zip(tensors, values)), ctx)
+        return handler.result(
+            [executor.fetched(v, ctx, t) for v, t in zip(results, handler.tensors)]
+        )
+
+    def list_devices(self) -> list[Any]:
+        """Returns what is known of the devices of this session."""
+        return [
+            DeviceAttributes(d.name, d.kind, d.memory_limit, d.incarnation) for d in self.devices
+        ]
 
     # -- life ----------------------------------------------------------------------------------------
 
