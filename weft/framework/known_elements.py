@@ -63,6 +63,8 @@ def _vector_of(tensor: Any, memo: dict, depth: int) -> Elements | None:
     if op is None or depth > _DEEPEST:
         return None
     kind, inputs = op._decl.name, op._inputs
+    if kind == "Placeholder" and "_captured" in op.__dict__:
+        return _vector(op._captured, memo, depth + 1)
     if kind in ("Shape", "ShapeN"):
         dims = inputs[tensor._index]._dims
         return None if dims is None else list(dims)
@@ -166,6 +168,8 @@ def _scalar_of(tensor: Any, memo: dict, depth: int) -> int | None:
     if op is None or depth > _DEEPEST:
         return None
     kind, inputs = op._decl.name, op._inputs
+    if kind == "Placeholder" and "_captured" in op.__dict__:
+        return _scalar(op._captured, memo, depth + 1)
     if kind in _PASSED_ON:
         return _scalar(inputs[0], memo, depth + 1)
     if kind == "Size":
