@@ -1,0 +1,329 @@
+"""Every op with rows: both tiers, eagerly, through GraphDef and back, shapes, gradients, errors."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import weft as tf
+from weft import testing
+from weft.framework import registry
+
+from . import build, harness
+from .case import LEVELS
+
+OPS = list(harness.cases_by_op())
+VALUED = [op for op in OPS if harness.valued(op)]
+FAULTY = [op for op in OPS if harness.faulty(op)]
+
+
+def differentiable(op):
+    """Cases whose gradient TensorFlow has, or that are judged by differences alone."""
+    return [
+        (family, case)
+        for family, case in harness.valued(op)
+        if case.wants_gradient() and ("grad" in harness.entry(family, case) or case.grad == "own")
+    ]
+
+
+DIFFERENTIABLE = [op for op in OPS if differentiable(op)]
+
+
+@pytest.mark.parametrize("op", VALUED)
+def test_interpreted(op):
+    """With all shapes known, and with nothing known but what is fed."""
+    verdict = harness.Verdict()
+    graphs = harness.Graphs(verdict)
+    tensors = {}
+    for family, case in harness.valued(op):
+        for level in ("full", "fed"):
+            if level not in harness.entry(family, case)["shapes"]:
+                continue
+            built = graphs.build(case, level)
+            if built:
+                key = f"{case.name} ({level})"
+                tensors[key] = (family, case, built.outputs)
+                graphs.fetch(key, built.outputs)
+    for key, values in graphs.run().items():
+        family, case, outputs = tensors[key]
+        harness.compare_outputs(verdict, family, case, key.rsplit(" ", 1)[1], outputs, values)
+    verdict.settle()
+
+
+@pytest.mark.parametrize("op", VALUED)
+def test_compiled(op):
+    """By XLA, with gradients; a second run compiles nothing more."""
+    if not registry.get(op).is_compilable:
+        pytest.skip(f"{op} runs on the host")
+    verdict = harness.Verdict()
+    graphs = harness.Graphs(verdict, "compile")
+    tensors, gradients = {}, {}
+    for family, case in harness.valued(op):
+        built = graphs.build(case)
+        if not built:
+            continue
+        tensors[case.name] = (family, case, built.outputs)
+        graphs.fetch(case.name, built.outputs)
+        if case.dtype in ("float32", "complex64") and "grad" in harness.entry(family, case):
+            with graphs.graph.as_default(), verdict.attempt(f"{case.name} gradient"):
+                dense, _ = build.add_gradients(tf, case, built, shapes_of(family, case))
+                dense = {name: grad for name, grad in dense.items() if grad is not None}
+                gradients[case.name + " gradient"] = (family, case)
+                graphs.fetch(case.name + " gradient", dense)
+    with graphs.session() as session:
+        found = graphs.run_in(session)
+        compiled = testing.compilations()
+        again = graphs.run_in(session)
+        if testing.compilations() != compiled:
+            verdict.fail(op, "compiled again for the same shapes")
+    for key, values in found.items():
+        if key in gradients:
+            family, case = gradients[key]
+            compare_gradients(verdict, family, case, "compiled", values)
+            continue
+        family, case, outputs = tensors[key]
+        harness.compare_outputs(verdict, family, case, "compiled", outputs, values)
+        for first, second in zip(values, again.get(key, ())):
+            if case.exact and not case.op.startswith("Random") and not same_bits(first, second):
+                verdict.fail(case.name, "two runs differ")
+    verdict.settle()
+
+
+def same_bits(first, second):
+    first, second = np.asarray(first), np.asarray(second)
+    if first.dtype == object:
+        return np.array_equal(first, second)
+    return first.tobytes() == second.tobytes()
+
+
+def shapes_of(family, case):
+    return [reference[1] for reference in harness.entry(family, case)["out"]]
+
+
+@pytest.mark.parametrize("op", VALUED)
+def test_eager(op):
+    verdict = harness.Verdict()
+    taped = None
+    with testing.eager_mode():
+        for family, case in harness.valued(op):
+            if not case.eager:
+                continue
+            with verdict.attempt(case.name):
+                arguments, inputs = build.call_eagerly(tf, case)
+                values = [value.numpy() for value in build.call(tf, case, arguments)]
+                harness.compare_outputs(verdict, family, case, "eager", None, values)
+            if taped is None and case.dtype == "float32" and "grad" in harness.entry(family, case):
+                taped = (family, case)
+        if taped:
+            with verdict.attempt(f"{taped[1].name} tape"):
+                compare_tape(verdict, *taped)
+    verdict.settle()
+
+
+def compare_tape(verdict, family, case):
+    """The gradient by a tape of one case."""
+    reader = harness.expected(family)
+    wanted = harness.entry(family, case)["grad"]
+    arguments, inputs = build.call_eagerly(tf, case)
+    with tf.GradientTape() as tape:
+        for name in wanted:
+            tape.watch(inputs[name])
+        outputs = build.call(tf, case, arguments)
+    flowing = [
+        (output, build.output_gradient(case, i, output.shape.as_list(), output.dtype.name))
+        for i, output in enumerate(outputs)
+        if build.is_differentiable(tf, output.dtype) and (case.only is None or i in case.only)
+    ]
+    grads = tape.gradient(
+        [output for output, _ in flowing],
+        {name: inputs[name] for name in wanted},
+        [tf.constant(gradient) for _, gradient in flowing],
+    )
+    for name, grad in grads.items():
+        if (grad is None) != (wanted[name] is None):
+            verdict.fail(f"{case.name} tape by {name}", f"{grad}, not {wanted[name]}")
+        elif grad is not None:
+            value = tf.convert_to_tensor(grad).numpy()
+            wrong = harness.difference(value, wanted[name], reader, 2 * case.tolerance)
+            if wrong:
+                verdict.fail(f"{case.name} tape by {name}", wrong)
+
+
+@pytest.mark.parametrize("op", VALUED)
+def test_round_trip(op):
+    """As a serialized GraphDef and back, then run."""
+    verdict = harness.Verdict()
+    graphs = harness.Graphs(verdict)
+    tensors = {}
+    for family, case in harness.valued(op):
+        built = graphs.build(case)
+        if built:
+            tensors[case.name] = (family, case, [output.name for output in built.outputs])
+    graph_def = graphs.graph.as_graph_def()
+    data = graph_def.SerializeToString()
+    imported = harness.Graphs(verdict)
+    with imported.graph.as_default():
+        tf.import_graph_def(type(graph_def).FromString(data), name="")
+    find = imported.graph.get_tensor_by_name
+    imported.feeds = {find(tensor.name): value for tensor, value in graphs.feeds.items()}
+    outputs = {}
+    for key, (_, _, names) in tensors.items():
+        outputs[key] = [find(name) for name in names]
+        imported.fetch(key, outputs[key])
+    for key, values in imported.run().items():
+        family, case, _ = tensors[key]
+        harness.compare_outputs(verdict, family, case, "imported", outputs[key], values)
+    verdict.settle()
+
+
+@pytest.mark.parametrize("op", VALUED)
+def test_static_shapes(op):
+    """Shapes are inferred at least as exactly as TensorFlow infers them, and never wrongly."""
+    verdict = harness.Verdict()
+    with tf.Graph().as_default():
+        for family, case in harness.valued(op):
+            actual = shapes_of(family, case)
+            for level in LEVELS:
+                wanted = harness.entry(family, case)["shapes"].get(level)
+                if wanted is None:
+                    continue
+                with verdict.attempt(f"{case.name} ({level})"):
+                    outputs = build.build(tf, case, level).outputs
+                    for i, (output, shape) in enumerate(zip(outputs, wanted)):
+                        wrong = wrong_shape(output.shape, shape, actual[i])
+                        if wrong:
+                            verdict.fail(f"{case.name} ({level}) [{i}]", wrong)
+    verdict.settle()
+
+
+def wrong_shape(inferred, wanted, actual):
+    """What is wrong with an inferred shape; `wanted`: by TensorFlow, -1 for an unknown dimension."""
+    if not harness.contains(inferred, actual):
+        return f"{inferred}, actually {actual}"
+    if wanted is None:
+        return None
+    if inferred.ndims is None:
+        return f"unknown, TensorFlow infers {wanted}"
+    vague = any(w >= 0 and i is None for w, i in zip(wanted, inferred.as_list()))
+    return f"{inferred}, TensorFlow infers {wanted}" if vague else None
+
+
+@pytest.mark.parametrize("op", DIFFERENTIABLE)
+def test_gradients(op):
+    """Against TensorFlow's, and against differences in float64."""
+    verdict = harness.Verdict()
+    graphs = harness.Graphs(verdict)
+    kept = {}
+    for family, case in differentiable(op):
+        built = graphs.build(case)
+        if not built:
+            continue
+        with graphs.graph.as_default(), verdict.attempt(f"{case.name} gradient"):
+            dense, sparse = build.add_gradients(tf, case, built, shapes_of(family, case))
+            kept[case.name] = (family, case, built, dense)
+            graphs.fetch(case.name, {n: g for n, g in dense.items() if g is not None})
+            wanted = harness.entry(family, case).get("sparse", sparse)
+            if sorted(sparse) != sorted(wanted):
+                verdict.fail(case.name, f"IndexedSlices for {sparse}, TensorFlow has {wanted}")
+    with graphs.session() as session:
+        found = graphs.run_in(session)
+        for key, values in found.items():
+            family, case, built, _ = kept[key]
+            compare_gradients(verdict, family, case, "interpreted", values)
+        by_differences(verdict, session, graphs.feeds, kept, found)
+    verdict.settle()
+
+
+def compare_gradients(verdict, family, case, what, values):
+    reader = harness.expected(family)
+    for name, reference in harness.entry(family, case).get("grad", {}).items():
+        if (reference is None) != (name not in values):
+            text = "None, TensorFlow has one" if reference else "has a value, TensorFlow has None"
+            verdict.fail(f"{case.name} {what} gradient by {name}", text)
+        elif reference is not None:
+            wrong = harness.difference(values[name], reference, reader, 2 * case.tolerance)
+            if wrong:
+                verdict.fail(f"{case.name} {what} gradient by {name}", wrong)
+
+
+def by_differences(verdict, session, feeds, kept, found, step=1e-6, allowed=1e-5):
+    """Central differences along one random direction per input, for all cases at once."""
+    chosen = {
+        key: (case, built, list(dense))
+        for key, (_, case, built, dense) in kept.items()
+        if case.dtype == "float64" and case.numeric and key in found
+    }
+    most = max((len(names) for _, _, names in chosen.values()), default=0)
+    for position in range(most):
+        sums, slopes = {}, {}
+        moved = {key: n[position] for key, (_, _, n) in chosen.items() if len(n) > position}
+        directions = {}
+        for key, name in moved.items():
+            placeholder = chosen[key][1].inputs[name]
+            rng = np.random.RandomState(position)
+            directions[key] = rng.uniform(-1, 1, np.shape(feeds[placeholder]))
+        for sign in (1, -1):
+            shifted = dict(feeds)
+            for key, name in moved.items():
+                placeholder = chosen[key][1].inputs[name]
+                shifted[placeholder] = feeds[placeholder] + sign * step * directions[key]
+            with verdict.attempt("runs with shifted inputs"):
+                outputs = session.run({key: chosen[key][1].outputs for key in moved}, shifted)
+                for key in moved:
+                    sums[key, sign] = weighted_sum(chosen[key][0], outputs[key])
+        for key, name in moved.items():
+            if (key, 1) not in sums or (key, -1) not in sums:
+                continue
+            slope = (sums[key, 1] - sums[key, -1]) / (2 * step)
+            gradient = found[key].get(name)
+            slopes[key] = 0.0 if gradient is None else float(np.sum(gradient * directions[key]))
+            if not np.isclose(slope, slopes[key], rtol=allowed, atol=allowed):
+                verdict.fail(
+                    f"{key} gradient by {name}", f"{slopes[key]:.8g}, by differences {slope:.8g}"
+                )
+
+
+def weighted_sum(case, outputs):
+    """What the gradients are of: the outputs weighted by the gradients that flow into them."""
+    total = 0.0
+    for i, output in enumerate(outputs):
+        if output.dtype == np.float64 and (case.only is None or i in case.only):
+            weights = build.output_gradient(case, i, output.shape, "float64")
+            total += float(np.sum(output * weights))
+    return total
+
+
+@pytest.mark.parametrize("op", FAULTY)
+def test_errors(op):
+    """Bad input ends in TensorFlow's class of error, naming the op, in both tiers."""
+    verdict = harness.Verdict()
+    for family, case in harness.faulty(op):
+        for level, (phase, wanted, message) in harness.entry(family, case)["errors"].items():
+            for tier in ("interpret", "compile"):
+                what = f"{case.name} ({level}, {tier})"
+                got, text = outcome(case, level, tier)
+                judge_error(verdict, what, case, got, text, (phase, wanted, message))
+    verdict.settle()
+
+
+def outcome(case, level, tier):
+    """The error that a case ends in and its text, or (None, what came instead)."""
+    with tf.Graph().as_default() as graph:
+        try:
+            built = build.build(tf, case, level)
+            with testing.tier(tier), tf.Session(graph=graph) as session:
+                return None, session.run(built.outputs, built.feeds)
+        except Exception as error:
+            return error, str(error)
+
+
+def judge_error(verdict, what, case, got, text, recorded):
+    phase, wanted, message = recorded
+    if got is None:
+        verdict.fail(what, f"no error, TensorFlow has {wanted}: {message}")
+        return
+    classes = [kind.__name__ for kind in type(got).__mro__]
+    if wanted not in classes:
+        verdict.fail(what, f"{harness.one_line(got)}; TensorFlow has {wanted}: {message}")
+    elif case.op not in text:
+        verdict.fail(what, f"the message does not name {case.op}: {text[:200]}")
