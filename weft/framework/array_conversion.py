@@ -149,12 +149,14 @@ def _from_array(array, dtype):
 def _cast(array, dtype):
     if array.dtype is dtype.np:
         return array
+    if array.dtype == dtype.np:
+        return array.view(dtype.np)  # NumPy has two dtypes for int64: long and long long
     with np.errstate(over="ignore", invalid="ignore"):
         if array.dtype.kind == "c" and not dtype.is_complex:
             array = array.real
         if dtype.is_quantized and array.dtype.names is None:
             return array.astype(dtype.np[0]).view(dtype.np)
-        return array.astype(dtype.np, copy=False)
+        return array.astype(dtype.np)
 
 
 def _bytes_array(array):
