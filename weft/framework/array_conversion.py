@@ -18,6 +18,7 @@ _REALS = ((numbers.Real, np.integer, np.floating, np.bool_), "biuf")
 _COMPLEXES = ((numbers.Complex, np.number, np.bool_), "biufc")
 
 _INT32_MIN, _INT32_MAX = -(2**31), 2**31 - 1
+_FLOAT32_MAX = float(np.finfo(np.float32).max)
 
 
 def to_array(
@@ -96,13 +97,17 @@ def _fill(array, shape):
 def _convert(values, dtype):
     kind = type(values)
     if kind is float:
-        if dtype is None or dtype is dtypes.float32:
-            with np.errstate(over="ignore"):
-                return np.array(values, np.float32)
+        if (dtype is None or dtype is dtypes.float32) and abs(values) < _FLOAT32_MAX:
+            return np.array(values, np.float32)
     elif kind is int:
         if dtype is None or dtype is dtypes.int32:
             if _INT32_MIN <= values <= _INT32_MAX:
                 return np.array(values, np.int32)
+    elif kind is str or kind is bytes:
+        if dtype is None or dtype is dtypes.string:
+            array = np.empty((), object)
+            array[()] = values if kind is bytes else values.encode()
+            return array
     elif kind is np.ndarray:
         if dtype is not None and values.dtype is dtype.np and values.dtype.kind != "O":
             return values
