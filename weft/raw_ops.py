@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable
-from typing import Any
+import inspect as _inspect
+import typing as _typing
+from collections.abc import Callable as _Callable
 
 from weft.framework import registry as _registry
 
@@ -29,14 +29,14 @@ _RENAMED = {
 _OWN = "Weft"  # the prefix of ops that TensorFlow does not have
 
 
-def _function_for(decl: Any) -> Callable:
+def _function_for(decl: _typing.Any) -> _Callable:
     renamed = _RENAMED.get(decl.name, {})
     shown = {op_name: argument for argument, op_name in renamed.items()}
     signature = decl.signature
     names = [arg.name for arg in signature.inputs] + [a.name for a in signature.explicit_attrs]
     arguments = [shown.get(name, name) for name in names]
 
-    def raw_op(*args: Any, name: str | None = None, **kwargs: Any) -> Any:
+    def raw_op(*args: _typing.Any, name: str | None = None, **kwargs: _typing.Any) -> _typing.Any:
         if args:
             raise TypeError(
                 f"{decl.name} only takes keyword args (possible keys: {[*arguments, 'name']}). "
@@ -49,15 +49,15 @@ def _function_for(decl: Any) -> Callable:
 
     raw_op.__name__ = raw_op.__qualname__ = decl.name
     raw_op.__doc__ = decl.__doc__
-    keyword = inspect.Parameter.KEYWORD_ONLY
-    raw_op.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-        [inspect.Parameter(argument, keyword) for argument in arguments]
-        + [inspect.Parameter("name", keyword, default=None)]
+    keyword = _inspect.Parameter.KEYWORD_ONLY
+    raw_op.__signature__ = _inspect.Signature(  # type: ignore[attr-defined]
+        [_inspect.Parameter(argument, keyword) for argument in arguments]
+        + [_inspect.Parameter("name", keyword, default=None)]
     )
     return raw_op
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> _typing.Any:
     decl = None if name.startswith(("_", _OWN)) else _registry.find(name)
     if decl is None:
         raise AttributeError(f"module 'weft.raw_ops' has no attribute '{name}'")

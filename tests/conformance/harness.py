@@ -63,7 +63,8 @@ def faulty(op):
 
 
 def one_line(error):
-    return f"{type(error).__name__}: {str(error).strip()[:300]}"
+    lines = str(error).strip().splitlines() or [""]
+    return f"{type(error).__name__}: {lines[0][:300]}"
 
 
 class Verdict:

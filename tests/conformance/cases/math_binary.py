@@ -137,8 +137,6 @@ for op in (
     "FloorMod",
     "TruncateMod",
     "Mod",
-    "Maximum",
-    "Minimum",
     "Equal",
     "NotEqual",
     "Less",
@@ -148,6 +146,18 @@ for op in (
     "SquaredDifference",
 ):
     rows.append(row(op, "special", SINGLES, grad_=False, **EXTREMES))
+# Of a number and NaN, TensorFlow's maximum is one or the other, by their order.
+for op in ("Maximum", "Minimum"):
+    rows.append(
+        row(
+            op,
+            "special",
+            SINGLES,
+            grad_=False,
+            x=lit([float("inf"), float("-inf"), 1.0, float("nan")]),
+            y=lit([1.0, 1.0, float("inf"), float("nan")]),
+        )
+    )
 rows.append(row("Atan2", "special", SINGLES, grad_=False, y=EXTREMES["x"], x=EXTREMES["y"]))
 
 # Integer division in its three roundings, and by zero, which XLA would turn into a number.
