@@ -11,6 +11,12 @@ import weft.ops.array.slice
 import weft.ops.array.strided_slice
 import weft.ops.array.getitem
 import weft.ops.array.split
+import weft.ops.array.broadcast
+import weft.ops.array.gather_gradient
+import weft.ops.array.grid
+import weft.ops.array.pad
+import weft.ops.array.scatter
+import weft.ops.array.select
 import weft.ops.array.transpose
 import weft.ops.math.arithmetic
 import weft.ops.math.bits
