@@ -1,8 +1,6 @@
 """The errors of a run: a class for each status code; each tells the op and where it was created."""
 
-import inspect
 import os
-import traceback
 import warnings
 from typing import Any
 
@@ -99,7 +97,8 @@ class OpError(Exception):
         # An op belongs to its graph and stays in its process; its description travels as text.
         values = {"op": None, "node_def": self._node_def, "message": self._message}
         values["error_code"] = self._error_code
-        parameters = list(inspect.signature(type(self).__init__).parameters)[1:]
+        code = type(self).__init__.__code__
+        parameters = code.co_varnames[1 : code.co_argcount]
         arguments = [values[p] if p in values else getattr(self, p) for p in parameters]
         return type(self), tuple(arguments), {"_origin": self._describe_origin()}
 
@@ -120,6 +119,8 @@ def _origin_of(op):
 
 def _program_frames(op):
     """Returns the formatted frames of the op's creation, without those inside weft itself."""
+    import traceback
+
     frames = list(getattr(op, "traceback", None) or ())
     outside = [frame for frame in frames if not str(frame[0]).startswith(_PACKAGE)]
     return traceback.format_list([tuple(frame)[:4] for frame in outside or frames])
