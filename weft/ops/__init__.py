@@ -30,6 +30,11 @@ import weft.ops.math.operators
 import weft.ops.math.reduce
 import weft.ops.math.reduce_functions
 import weft.ops.math.rounding
+import weft.ops.nn.activations
+import weft.ops.nn.bias
+import weft.ops.nn.losses
+import weft.ops.nn.softmax
+import weft.ops.nn.top_k
 import weft.ops.state.gather
 import weft.ops.state.reference
 import weft.ops.state.resource
