@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from weft.framework import context, conversion, dtypes, graph, importer, tensor_shape  # noqa: F401
+from weft.framework import (
+    context,
+    conversion,
+    dtypes,
+    gradients,  # noqa: F401
+    gradients_custom,  # noqa: F401
+    graph,
+    importer,  # noqa: F401
+    tensor_shape,
+)
 from weft.framework.export import export_all, lazy
 from weft.framework.graph import Graph
 from weft.framework.operation import Operation
