@@ -47,6 +47,12 @@ class Context:
         """Gives a cell a new value."""
         cell.value = value
 
+    def shape(self, cell: Cell) -> tuple:
+        """The shape of a cell's value."""
+        if cell.value is None:
+            raise uninitialized(cell)
+        return cell.value.shape
+
     @property
     def lock(self) -> Any:
         """Held while a kernel reads and then writes a cell, so that no other step comes in between."""

@@ -128,6 +128,13 @@ class TraceContext:
             self._apply_pending(cell)
         return self.state.get(cell)
 
+    def shape(self, cell: Cell) -> tuple:
+        """The shape of a cell's value."""
+        value = self.state.get(cell)
+        if value is None:
+            raise interpreter.uninitialized(cell)
+        return value.shape
+
     def write(self, cell: Cell, value: Any, masked: bool = False) -> None:
         """Gives a cell a new value. Where a condition fails the old one stays; a kernel that sees to that
         itself (an update of some rows, dropped by `ctx.ok()`) says `masked`."""
@@ -136,8 +143,7 @@ class TraceContext:
 
     def scatter(self, cell: Cell, index: tuple, updates: Any, how: str = "update") -> None:
         """Changes the elements of a cell at `index`, as `xp.scatter` does, but touches these only."""
-        if self.peek(cell) is None:
-            raise interpreter.uninitialized(cell)
+        self.shape(cell)
         position = next((i for i, part in enumerate(index) if hasattr(part, "dtype")), None)
         if position is None:  # slices: there is no position to move out of bounds
             self.write(cell, self.xp.scatter(self.read(cell), index, updates, how))

@@ -50,6 +50,7 @@ class FuncGraph(Graph):
             self._container = outer._container
             self._devices = list(outer._devices)
             self._extras = outer._extras
+            self._graph_key = outer._graph_key
             self._unfeedable, self._unfetchable = outer._unfeedable, outer._unfetchable
 
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import re
 import threading
 from collections.abc import Callable, Iterable, Iterator
@@ -17,6 +18,8 @@ from weft.framework.tensor import Tensor
 
 _OP_NAME = re.compile(r"^[A-Za-z0-9.][A-Za-z0-9_.\-/]*$")
 _SCOPE_NAME = re.compile(r"^[A-Za-z0-9_.\-/]*$")
+
+_graph_numbers = itertools.count()
 
 
 class _Scopes(threading.local):
@@ -66,6 +69,7 @@ class Graph(Collections):
         self._unfetchable: set[Any] = set()
         self._producer = 134  # of TensorFlow 1.15
         self._extras: dict[Any, Any] = {}  # of libraries that keep something per graph
+        self._graph_key = f"graph-key-{next(_graph_numbers)}/"  # tells graphs apart for optimizers
 
     # -- operations ----------------------------------------------------------------------------------
 

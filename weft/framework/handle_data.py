@@ -16,7 +16,9 @@ class HandleData(NamedTuple):
 
 
 # Ops that pass a resource on as it is.
-_PASSING = frozenset("Identity Switch Merge Enter Exit NextIteration StopGradient PlaceholderWithDefault".split())
+_PASSING = frozenset(
+    "Identity Switch Merge Enter Exit NextIteration StopGradient PlaceholderWithDefault".split()
+)
 _LONGEST_CHAIN = 64
 
 

@@ -22,7 +22,7 @@ class NameScope:
     def __init__(self, name: str | None, default_name: str | None = None, values: Any = None):
         if name is not None and not isinstance(name, str):
             raise TypeError("name for name_scope must be a string.")
-        if values is None and name is None and default_name is None:
+        if values is not None and name is None and default_name is None:
             raise ValueError("At least one of name (None) and default_name (None) must be provided.")
         self._name = default_name if name is None else name
         self._default_name = default_name
