@@ -258,7 +258,7 @@ class _Backward:
             for i, t in enumerate(op._outputs):
                 if out_grads[i] is None and is_trainable(t):
                     out_grads[i] = zeros_for(t)
-            with self.graph._overriding_original(op):
+            with self.graph._original_op(op):
                 in_grads = function(op, *out_grads)
             if isinstance(in_grads, (list, tuple)):
                 in_grads = list(in_grads)

@@ -492,7 +492,7 @@ class Graph(Collections):
             setattr(self, attribute, before)
 
     @contextlib.contextmanager
-    def _overriding_original(self, op: Operation) -> Iterator[None]:
+    def _original_op(self, op: Operation) -> Iterator[None]:
         """Notes on operations created inside that they are there for the sake of `op` (its gradient)."""
         before, self._original = self._original, op
         try:
