@@ -5,11 +5,14 @@ from __future__ import annotations
 from weft.framework import (
     context,
     conversion,
+    device_spec,
     dtypes,
+    errors,
     gradients,  # noqa: F401
     gradients_custom,  # noqa: F401
     graph,
     importer,  # noqa: F401
+    tensor_proto,
     tensor_shape,
 )
 from weft.framework.export import export_all, lazy
@@ -20,10 +23,13 @@ from weft.runtime.session import InteractiveSession, Session
 
 export_all(
     "",
+    DeviceSpec=device_spec.DeviceSpec,
     Dimension=tensor_shape.Dimension,
     Graph=Graph,
     InteractiveSession=InteractiveSession,
+    OpError=errors.OpError,
     Operation=Operation,
+    QUANTIZED_DTYPES=dtypes.QUANTIZED_DTYPES,
     Session=Session,
     Tensor=Tensor,
     TensorShape=tensor_shape.TensorShape,
@@ -34,10 +40,16 @@ export_all(
     convert_to_tensor=conversion.convert_to_tensor,
     convert_to_tensor_or_indexed_slices=conversion.convert_to_tensor_or_indexed_slices,
     device=graph.device,
+    dimension_at_index=tensor_shape.dimension_at_index,
+    dimension_value=tensor_shape.dimension_value,
+    disable_v2_tensorshape=tensor_shape.disable_v2_tensorshape,
     enable_eager_execution=context.enable_eager_execution,
+    enable_v2_tensorshape=tensor_shape.enable_v2_tensorshape,
     executing_eagerly=context.executing_eagerly,
     get_default_graph=context.get_default_graph,
     get_default_session=context.get_default_session,
+    make_ndarray=tensor_proto.make_ndarray,
+    make_tensor_proto=tensor_proto.make_tensor_proto,
     register_tensor_conversion_function=conversion.register_tensor_conversion_function,
     reset_default_graph=context.reset_default_graph,
 )
@@ -48,7 +60,10 @@ for _name in (
     export_all("", **{_name: getattr(dtypes, _name)})
     export_all("dtypes", **{_name: getattr(dtypes, _name)})
 export_all("dtypes", as_dtype=dtypes.as_dtype, DType=dtypes.DType)
+export_all("dtypes", QUANTIZED_DTYPES=dtypes.QUANTIZED_DTYPES)
 lazy("", "weft.eager")
+for _space in ("", "profiler", "summary", "train"):
+    lazy(_space, "weft.public_messages")
 
 
 def _load_eager() -> None:
