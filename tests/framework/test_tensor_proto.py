@@ -137,6 +137,8 @@ def test_arguments_that_contradict_each_other():
         make_tensor_proto(1, shape=[1], verify_shape=True, allow_broadcast=True)
     with pytest.raises(TypeError, match=r"Expected Tensor's shape: \(2,\), got \(\)"):
         make_tensor_proto(1, shape=[2], verify_shape=True)
+    with pytest.raises(TypeError, match="Cannot convert value 0"):
+        make_tensor_proto(np.array([1]), 0)
     with pytest.raises(ValueError, match="Needed at most 1, but received 2"):
         make_tensor_proto([1, 2], shape=[])
 

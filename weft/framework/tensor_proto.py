@@ -68,7 +68,7 @@ def make_tensor_proto(
         raise ValueError("allow_broadcast and verify_shape are not both allowed.")
     if getattr(getattr(values, "DESCRIPTOR", None), "full_name", "") == "tensorflow.TensorProto":
         return values
-    dtype = dtypes.as_dtype(dtype).base_dtype if dtype else None
+    dtype = None if dtype is None else dtypes.as_dtype(dtype).base_dtype
     if dtype is not None and dtype.np is None:
         array = _array_of_messages(values, dtype)
     elif shape is None:
