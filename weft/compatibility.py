@@ -85,6 +85,8 @@ def install_as_tensorflow() -> None:
         raise RuntimeError(
             "tensorflow is imported already; call weft.install_as_tensorflow() before the program imports it."
         )
+    # Programs ask which TensorFlow they run on.
+    weft.__dict__["__version__"] = weft.VERSION
     if _finder not in sys.meta_path:
         sys.meta_path.insert(0, _finder)
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from weft.framework import (
+    compat_text,  # noqa: F401
     context,
     conversion,
     device_spec,
@@ -15,10 +19,13 @@ from weft.framework import (
     tensor_proto,
     tensor_shape,
 )
-from weft.framework.export import export_all, lazy
+from weft.framework.device_spec import DeviceSpec
+from weft.framework.export import export_all, export_lazily, lazy
 from weft.framework.graph import Graph
+from weft.framework.indexed_slices import IndexedSlices, IndexedSlicesValue
 from weft.framework.operation import Operation
 from weft.framework.tensor import Tensor
+from weft.runtime.fetches import register_session_run_conversion_functions
 from weft.runtime.session import InteractiveSession, Session
 
 export_all(
@@ -59,9 +66,85 @@ for _name in (
 ).split():
     export_all("", **{_name: getattr(dtypes, _name)})
     export_all("dtypes", **{_name: getattr(dtypes, _name)})
+export_all(
+    "",
+    DeviceSpec=DeviceSpec,
+    OpError=errors.OpError,
+    QUANTIZED_DTYPES=dtypes.QUANTIZED_DTYPES,
+    dimension_at_index=tensor_shape.dimension_at_index,
+    dimension_value=tensor_shape.dimension_value,
+)
+export_all(
+    "compat",
+    dimension_at_index=tensor_shape.dimension_at_index,
+    dimension_value=tensor_shape.dimension_value,
+)
+export_all("errors", **{n: v for n, v in vars(errors).items() if not n.startswith("_")})
+export_all("dtypes", QUANTIZED_DTYPES=dtypes.QUANTIZED_DTYPES)
 export_all("dtypes", as_dtype=dtypes.as_dtype, DType=dtypes.DType)
 export_all("dtypes", QUANTIZED_DTYPES=dtypes.QUANTIZED_DTYPES)
 lazy("", "weft.eager")
+
+# -- messages, whose classes protobuf makes when they are first asked for -------------------------------
+
+_MESSAGES = {
+    "": "AttrValue ConfigProto Event GPUOptions GraphDef GraphOptions HistogramProto LogMessage MetaGraphDef "
+    "NameAttrList NodeDef OptimizerOptions RunMetadata RunOptions SessionLog Summary SummaryMetadata TensorInfo",
+    "train": "BytesList ClusterDef Example Feature FeatureList FeatureLists Features FloatList Int64List JobDef "
+    "SaverDef SequenceExample ServerDef",
+    "summary": "Event SessionLog Summary SummaryDescription TaggedRunMetadata",
+}
+
+
+def _message(name: str) -> Callable[[], Any]:
+    def make() -> Any:
+        from weft import proto
+
+        return getattr(proto, name)
+
+    return make
+
+
+for _space, _names in _MESSAGES.items():
+    for _name in _names.split():
+        export_lazily(_space, _name, _message(_name))
+
+# -- versions ------------------------------------------------------------------------------------------
+
+# What programs are written for, not what weft's own version is.
+TENSORFLOW_VERSION = "1.15.5"
+for _space in ("", "version"):
+    export_all(
+        _space,
+        VERSION=TENSORFLOW_VERSION,
+        GIT_VERSION="unknown",
+        COMPILER_VERSION="XLA",
+        GRAPH_DEF_VERSION=134,
+        GRAPH_DEF_VERSION_MIN_CONSUMER=0,
+        GRAPH_DEF_VERSION_MIN_PRODUCER=0,
+    )
+for _space in ("", "sysconfig"):
+    export_all(_space, CXX11_ABI_FLAG=1, MONOLITHIC_BUILD=0)
+
+# -- what sessions take besides tensors ------------------------------------------------------------------
+
+
+def _indexed_slices_parts(value: IndexedSlices) -> list[Any]:
+    parts = [value.values, value.indices]
+    return parts if value.dense_shape is None else [*parts, value.dense_shape]
+
+
+def _fetch_indexed_slices(value: IndexedSlices) -> tuple[list[Any], Callable]:
+    return _indexed_slices_parts(value), lambda v: IndexedSlicesValue(*v, *[None] * (3 - len(v)))
+
+
+def _feed_indexed_slices(key: IndexedSlices, value: Any) -> list[tuple[Any, Any]]:
+    return list(zip(_indexed_slices_parts(key), value))
+
+
+register_session_run_conversion_functions(
+    IndexedSlices, _fetch_indexed_slices, _feed_indexed_slices, _indexed_slices_parts
+)
 for _space in ("", "profiler", "summary", "train"):
     lazy(_space, "weft.public_messages")
 

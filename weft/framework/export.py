@@ -36,8 +36,8 @@ def export_all(space: str, **items: Any) -> None:
 
 
 def exported(space: str) -> dict[str, Any]:
-    """The names of a namespace so far."""
-    return _table.get(space, {})
+    """The names of a namespace so far; those still to be made have None."""
+    return {**dict.fromkeys(_made.get(space, ())), **_table.get(space, {})}
 
 
 def spaces() -> list[str]:
@@ -68,6 +68,15 @@ class Namespace(types.ModuleType):
         return sorted({*super().__dir__(), *exported(self._space)})
 
 
+# Names whose objects are made when they are first asked for: namespace -> name -> maker.
+_made: dict[str, dict[str, Callable[[], Any]]] = {}
+
+
+def export_lazily(space: str, name: str, make: Callable[[], Any]) -> None:
+    """Gives a name in a namespace to an object that `make` gives when somebody asks."""
+    _made.setdefault(space, {})[name] = make
+
+
 # Packages that are imported when a name of theirs is first asked for: namespace -> module names.
 _lazy: dict[str, list[str]] = {}
 
@@ -82,6 +91,10 @@ def find(space: str, name: str, module_name: str) -> Any:
     names = _table.get(space, {})
     if name in names:
         return names[name]
+    make = _made.get(space, {}).get(name)
+    if make is not None:
+        item = _table.setdefault(space, {})[name] = make()
+        return item
     below = f"{space}.{name}" if space else name
     module = sys.modules.get(f"weft.{below}")
     if module is not None:

@@ -94,6 +94,8 @@ class Graph(Collections):
             if name and name[-1] == "/":
                 name = name[:-1]
             else:
+                if isinstance(name, bytes):
+                    name = name.decode()
                 if not _OP_NAME.match(name):
                     raise ValueError(f"'{name}' is not a valid operation name")
                 name = self.unique_name(name)
@@ -224,6 +226,8 @@ class Graph(Collections):
         """Returns the operation or tensor of this graph that `obj` is, names, or converts to."""
         if not allow_tensor and not allow_operation:
             raise ValueError("allow_tensor and allow_operation can't both be False.")
+        if isinstance(obj, bytes):
+            obj = obj.decode()
         if not isinstance(obj, (Tensor, Operation, str)):
             convert = getattr(obj, "_as_graph_element", None)
             element = convert() if callable(convert) else None

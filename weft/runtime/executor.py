@@ -12,7 +12,7 @@ from weft.engine import interpreter
 from weft.engine.cell import Cell
 from weft.framework import errors
 from weft.runtime.plan import Host, Plan
-from weft.runtime.step_stats import Recorder
+from weft.runtime.step_stats import ConstantNode, Recorder
 
 _step_ids = itertools.count(1)
 
@@ -143,6 +143,9 @@ def _timer(step: Step, session: Any, options: Any) -> threading.Timer | None:
 
 def _run_recorded(plan: Plan, values: list[Any], ctx: Any, recorder: Recorder) -> None:
     """Runs a plan, noting when each op ran. A compiled segment is one entry: XLA fused its ops."""
+    for slot, value in plan.constants:
+        now = recorder.now()
+        recorder.add(plan.placed[plan.producer[slot]].name, ConstantNode(plan.producer[slot]), now, now, [value])
     for slot, node in plan.handles:
         now = recorder.now()
         recorder.add(plan.placed[node.op].name, node, now, now, [values[slot]])

@@ -63,6 +63,7 @@ class Plan:
         for t in feeds:
             self.slot_of.setdefault(t, len(self.slot_of))
         self.constants: list[tuple[int, Any]] = []  # (slot, array), the same in every step
+        self.producer: dict[int, Operation] = {}  # of the constants
         self.handles: list[tuple[int, Node]] = []  # (slot, node)
         self.steps: list[Any] = []
         self._segment(ops, cut, functions)
@@ -91,6 +92,7 @@ class Plan:
                 out_level[op] = 0
                 if isinstance(value, np.ndarray):
                     constant.add(op)
+                    self.producer[self._slot(op._outputs[0])] = op
                     self.constants.append((self._slot(op._outputs[0]), value))
                     if value.size <= _LARGE_CONSTANT and value.dtype != object:
                         small.add(op)

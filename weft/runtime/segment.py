@@ -112,7 +112,7 @@ class Segment:
 
     def _run_compiled(self, args: list[Any], key: Any, ctx: Any) -> list[Any]:
         if self.compiled is None:
-            self.static, refused = static_inputs(self.program, None)
+            self.static, refused = static_inputs(self.program, ctx.functions)
             if refused:
                 names = ", ".join(sorted(n.op.name for n in refused))
                 return self._refuse(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
+import warnings
 from collections import namedtuple
 from collections.abc import Iterator
 from typing import Any
@@ -47,6 +48,13 @@ class BaseSession:
         if config is not None and not hasattr(config, "allow_soft_placement"):
             raise TypeError(f"config must be a tf.ConfigProto, but got {type(config)}")
         self._config = config
+        if self._target and not self._target_is_known():
+            raise errors.NotFoundError(
+                None,
+                None,
+                f"No session factory registered for the given session options: {{target: {self._target!r}}} "
+                "Registered factories are {DIRECT_SESSION}.",
+            )
         self._closed = False
         self.devices = local_devices(config)
         self._soft_placement = config is not None and config.allow_soft_placement
@@ -63,9 +71,14 @@ class BaseSession:
         """The graph that this session runs."""
         return self._graph
 
+    def _target_is_known(self) -> bool:
+        """Whether there is a session behind this target; a cluster's targets are known when it is there."""
+        return False
+
     @property
     def graph_def(self) -> Any:
-        return self._graph.as_graph_def()
+        shapes = self._config is not None and self._config.graph_options.infer_shapes
+        return self._graph.as_graph_def(add_shapes=shapes)
 
     @property
     def sess_str(self) -> str:
@@ -123,7 +136,9 @@ class BaseSession:
         if feed is not None:
             return feed(key, value)
         if isinstance(key, (list, tuple)):
-            return list(zip(key, value))
+            if len(key) != len(value):
+                raise ValueError(f"{len(key)} tensors are to be fed, but {len(value)} values came.")
+            return [pair for k, v in zip(key, value) for pair in self._feed_pairs(k, v)]
         return ((key, value),)
 
     def _feed_tensor(self, key: Any) -> Tensor:
@@ -171,6 +186,22 @@ class BaseSession:
             return handler.result(executor.run(self, plan, arrays, options, run_metadata))
 
         return call if accept_options else lambda *values: call(*values)
+
+    def _make_callable_from_options(self, callable_options: Any) -> Any:
+        """Returns a function that runs what a CallableOptions message names, and gives a list of values."""
+        options = callable_options
+        handler = Fetches(self._graph, list(options.fetch))
+        targets = Fetches(self._graph, [self._graph.get_operation_by_name(t) for t in options.target])
+        handler.ops = [*handler.ops, *targets.ops]
+        feeds = tuple(self._feed_tensor(name) for name in options.feed)
+        run_options = options.run_options if options.HasField("run_options") else None
+
+        def call(*values: Any, run_metadata: Any = None) -> Any:
+            arrays = [_feed_value(t, v) for t, v in zip(feeds, values)]
+            plan = self._plan_of(handler, feeds)
+            return handler.result(executor.run(self, plan, arrays, run_options, run_metadata))
+
+        return call
 
     def partial_run_setup(self, fetches: Any, feeds: Any = None) -> str:
         """Begins a step that is run in parts, and returns its handle."""
@@ -328,9 +359,21 @@ class Session(BaseSession):
 class InteractiveSession(BaseSession):
     """A session that is the default from its creation until it is closed; for a shell or notebook."""
 
+    _count_lock = threading.Lock()
+    _active_session_count = 0
+
     def __init__(self, target: str = "", graph: Any = None, config: Any = None):
         super().__init__(target, graph, config)
         self._explicit_graph = graph
+        with InteractiveSession._count_lock:
+            if InteractiveSession._active_session_count > 0:
+                warnings.warn(
+                    "An interactive session is already active. This can cause out-of-memory errors in some cases. "
+                    "You must explicitly call `InteractiveSession.close()` to release resources held by the other "
+                    "session(s).",
+                    stacklevel=2,
+                )
+            InteractiveSession._active_session_count += 1
         self._default = contextlib.ExitStack()
         if graph is not None:
             self._default.enter_context(graph.as_default())
@@ -338,6 +381,9 @@ class InteractiveSession(BaseSession):
 
     def close(self) -> None:
         """Closes the session, and makes the one before it the default again."""
+        if not self._closed:
+            with InteractiveSession._count_lock:
+                InteractiveSession._active_session_count -= 1
         super().close()
         self._default.close()
 
