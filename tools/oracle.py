@@ -97,7 +97,7 @@ class Oracle:
         self.problems.setdefault((getattr(item, "op", item.name), text), []).append(item.name)
 
     def case(self, writer, case):
-        if case.error:
+        if case.errors:
             return {"errors": self.errors(case)}
         tf = self.tf
         entry = {}
@@ -176,8 +176,8 @@ class Oracle:
                 except Exception as error:
                     found[level] = [phase] + describe(error)
         seen = {entry[1] for entry in found.values()}
-        if case.error not in seen:
-            self.report(case, "%s expected, got %s" % (case.error, found))
+        if case.errors[0] not in seen:
+            self.report(case, "%s expected, got %s" % (case.errors[0], found))
         return found
 
     def script(self, writer, script):

@@ -30,7 +30,8 @@ class Case:
             "own" where TensorFlow's gradient fails and only numeric differences judge.
         numeric: whether the gradient is that of a smooth function near these inputs.
         exact: whether values can be expected at all (random numbers: only dtype and shape).
-        error: class of the error that the call must end in, at build or run time.
+        error: class of the error that the call must end in, at build or run time; of several,
+            the first is TensorFlow's, where it is not the fitting one.
         eager: whether the op makes sense without a graph.
         only: positions of the outputs whose values are defined; None for all of them.
         oracle: how TensorFlow's CPU kernels can compute it, where they lack it as it is.
@@ -48,7 +49,8 @@ class Case:
         self.grad = options["grad"]
         self.numeric = options["numeric"]
         self.exact = options["exact"]
-        self.error = options["error"]
+        errors = options["error"] or ()
+        self.errors = (errors,) if isinstance(errors, str) else tuple(errors)
         self.eager = options["eager"]
         self.only = options["only"]
         self.oracle = options["oracle"]
@@ -75,7 +77,7 @@ class Case:
         return self.exact and (self.only is None or position in self.only)
 
     def wants_gradient(self):
-        return self.grad is not False and not self.error and self.dtype in DIFFERENTIABLE
+        return self.grad is not False and not self.errors and self.dtype in DIFFERENTIABLE
 
     def by(self, name):
         """Whether to differentiate by this input (`name/2` is in the list `name`)."""

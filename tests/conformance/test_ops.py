@@ -58,7 +58,7 @@ def test_compiled(op):
     verdict = harness.Verdict()
     graphs = harness.Graphs(verdict, "compile")
     tensors, gradients = {}, {}
-    for family, case in harness.valued(op):
+    for family, case in representative(harness.valued(op)):
         built = graphs.build(case)
         if not built:
             continue
@@ -87,6 +87,16 @@ def test_compiled(op):
             if case.exact and not case.op.startswith("Random") and not same_bits(first, second):
                 verdict.fail(case.name, "two runs differ")
     verdict.settle()
+
+
+def representative(pairs):
+    """Every dtype of an op's first row, the first dtype of each other: compiling takes its time."""
+    chosen, seen = [], set()
+    for family, case in pairs:
+        if case.seed not in seen or case.seed == pairs[0][1].seed:
+            chosen.append((family, case))
+        seen.add(case.seed)
+    return chosen
 
 
 def same_bits(first, second):
@@ -197,7 +207,7 @@ def test_static_shapes(op):
 
 
 def wrong_shape(inferred, wanted, actual):
-    """What is wrong with an inferred shape; `wanted`: by TensorFlow, -1 for an unknown dimension."""
+    """What is wrong with an inferred shape; -1 in `wanted`: TensorFlow leaves it open."""
     if not harness.contains(inferred, actual):
         return f"{inferred}, actually {actual}"
     if wanted is None:
@@ -251,11 +261,11 @@ def by_differences(verdict, session, feeds, kept, found, step=1e-6, allowed=1e-5
     chosen = {
         key: (case, built, list(dense))
         for key, (_, case, built, dense) in kept.items()
-        if case.dtype == "float64" and case.numeric and key in found
+        if case.dtype == "float64" and case.numeric and key in found and is_real(built)
     }
     most = max((len(names) for _, _, names in chosen.values()), default=0)
     for position in range(most):
-        sums, slopes = {}, {}
+        sums = {}
         moved = {key: n[position] for key, (_, _, n) in chosen.items() if len(n) > position}
         directions = {}
         for key, name in moved.items():
@@ -272,15 +282,18 @@ def by_differences(verdict, session, feeds, kept, found, step=1e-6, allowed=1e-5
                 for key in moved:
                     sums[key, sign] = weighted_sum(chosen[key][0], outputs[key])
         for key, name in moved.items():
-            if (key, 1) not in sums or (key, -1) not in sums:
+            if found[key].get(name) is None or (key, 1) not in sums or (key, -1) not in sums:
                 continue
             slope = (sums[key, 1] - sums[key, -1]) / (2 * step)
-            gradient = found[key].get(name)
-            slopes[key] = 0.0 if gradient is None else float(np.sum(gradient * directions[key]))
-            if not np.isclose(slope, slopes[key], rtol=allowed, atol=allowed):
+            by_rule = float(np.sum(found[key][name] * directions[key]))
+            if not np.isclose(slope, by_rule, rtol=allowed, atol=allowed):
                 verdict.fail(
-                    f"{key} gradient by {name}", f"{slopes[key]:.8g}, by differences {slope:.8g}"
+                    f"{key} gradient by {name}", f"{by_rule:.8g}, by differences {slope:.8g}"
                 )
+
+
+def is_real(built):
+    return not any(output.dtype.is_complex for output in built.outputs)
 
 
 def weighted_sum(case, outputs):
@@ -323,7 +336,7 @@ def judge_error(verdict, what, case, got, text, recorded):
         verdict.fail(what, f"no error, TensorFlow has {wanted}: {message}")
         return
     classes = [kind.__name__ for kind in type(got).__mro__]
-    if wanted not in classes:
+    if not {wanted, *case.errors[1:]} & set(classes):
         verdict.fail(what, f"{harness.one_line(got)}; TensorFlow has {wanted}: {message}")
     elif case.op not in text:
         verdict.fail(what, f"the message does not name {case.op}: {text[:200]}")
