@@ -11,7 +11,6 @@ from weft.framework.export import export
 from weft.framework.scopes import name_scope
 from weft.framework.tensor import Tensor
 from weft.ops.by_name import raw
-from weft.ops.math.makers import binary, conjugate, public_binary, public_unary, unary
 from weft.ops.math.dtype_sets import (
     ADDABLE,
     ARITHMETIC,
@@ -19,6 +18,7 @@ from weft.ops.math.dtype_sets import (
     SIGNED,
     SIGNED_COMPLEX,
 )
+from weft.ops.math.makers import binary, conjugate, public_binary, public_unary, unary
 
 
 def _add(xp, x, y):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from weft.framework.registry import op
 from weft.framework.shape_rules import ShapeError, rank_at_least, scalar
-from weft.ops.math.makers import binary, public_binary, public_unary, unary
 from weft.ops.math.dtype_sets import INTEGERS
+from weft.ops.math.makers import binary, public_binary, public_unary, unary
 
 
 def _distance(xp, x, y):

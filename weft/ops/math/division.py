@@ -10,8 +10,8 @@ from weft.framework import conversion, dtypes
 from weft.framework.export import export
 from weft.framework.scopes import name_scope
 from weft.ops.by_name import raw
-from weft.ops.math.makers import binary, conjugate, public_binary
 from weft.ops.math.dtype_sets import ARITHMETIC, NO_NAN
+from weft.ops.math.makers import binary, conjugate, public_binary
 
 
 def _is_integer(x: Any) -> bool:
@@ -178,7 +178,7 @@ _TRUEDIV = {
     dtypes.int16: dtypes.float32,
     dtypes.int32: dtypes.float64,
     dtypes.int64: dtypes.float64,
-    **{t: None for t in (*dtypes.floats, *dtypes.complexes)},
+    **dict.fromkeys((*dtypes.floats, *dtypes.complexes)),
 }
 
 

@@ -16,3 +16,9 @@ COMPARABLE = (
     "type in {bfloat16, half, float, double, uint8, int8, int16, int32, int64, complex64, quint8, "
     "qint8, qint32, string, bool, complex128}"
 )
+NUMBERS = (
+    "type in {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, "
+    "bfloat16, uint16, complex128, half, uint32, uint64}"
+)
+REAL_NUMBERS = "type in {float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64}"
+INDEX = "type in {int32, int64}"

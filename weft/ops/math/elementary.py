@@ -10,8 +10,8 @@ from weft.framework import conversion
 from weft.framework.export import export
 from weft.framework.scopes import name_scope
 from weft.ops.by_name import raw
-from weft.ops.math.makers import binary, conjugate, public_unary, unary
 from weft.ops.math.dtype_sets import FLOATS, FLOATS_COMPLEX, SIGNED_COMPLEX
+from weft.ops.math.makers import binary, conjugate, public_unary, unary
 
 
 def _one(like: Any) -> Any:

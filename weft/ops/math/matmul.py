@@ -10,7 +10,6 @@ from weft.framework import conversion, dtypes
 from weft.framework.export import export
 from weft.framework.registry import op
 from weft.framework.scopes import name_scope
-from weft.framework.tensor import Tensor
 from weft.framework.shape_rules import (
     ShapeError,
     broadcast,
@@ -20,6 +19,7 @@ from weft.framework.shape_rules import (
     rank_at_least,
     text,
 )
+from weft.framework.tensor import Tensor
 from weft.ops.by_name import raw
 from weft.ops.math.broadcasting import repeated_axes
 from weft.ops.math.makers import conjugate

@@ -9,8 +9,8 @@ from weft.framework.export import export
 from weft.framework.registry import op
 from weft.framework.shape_rules import broadcasting
 from weft.ops.by_name import raw
-from weft.ops.math.makers import public_unary, unary
 from weft.ops.math.dtype_sets import FLOATS, SIGNED_COMPLEX
+from weft.ops.math.makers import public_unary, unary
 
 
 def _no_gradient(op, grad):
