@@ -5,6 +5,7 @@ import pytest
 
 from weft import proto
 from weft.framework import dtypes
+from weft.framework.dimension import Dimension
 from weft.framework.tensor_proto import make_ndarray, make_tensor_proto
 
 # value, dtype, shape, bytes
@@ -139,6 +140,9 @@ def test_arguments_that_contradict_each_other():
         make_tensor_proto(1, shape=[2], verify_shape=True)
     with pytest.raises(TypeError, match="Cannot convert value 0"):
         make_tensor_proto(np.array([1]), 0)
+    with pytest.raises(TypeError, match="Failed to convert object of type <class 'list'>"):
+        make_tensor_proto([Dimension(1)])
+    assert make_ndarray(make_tensor_proto([Dimension(1)], dtypes.int32)).tolist() == [1]
     with pytest.raises(ValueError, match="Needed at most 1, but received 2"):
         make_tensor_proto([1, 2], shape=[])
 

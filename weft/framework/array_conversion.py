@@ -3,6 +3,7 @@
 import math
 import numbers
 import reprlib
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -230,14 +231,14 @@ def _infer(values):
         narrow = array.astype(np.int32)
         return narrow if np.array_equal(narrow, array) else array
     if kind == "O":
-        leaves = list(_leaves(values))
-        if leaves and all(isinstance(leaf, (numbers.Integral, Dimension)) for leaf in leaves):
-            if any(isinstance(leaf, Dimension) for leaf in leaves):
+        elements = list(leaves(values))
+        if all(isinstance(element, (numbers.Integral, Dimension)) for element in elements):
+            if any(isinstance(element, Dimension) for element in elements):
                 return _infer(_exactly(values, dtypes.int64).tolist())
         if all(isinstance(leaf, (str, bytes)) for leaf in array.ravel().tolist()):
             return _bytes_array(array)
     if kind in "OUS":  # as `[1, "a"]`: NumPy finds a type where there is none
-        raise _not_convertible(values)
+        raise not_convertible(values)
     return _cast(array, dtypes.as_dtype(array.dtype))
 
 
@@ -246,14 +247,14 @@ def _as_numpy(values, dtype=None, allowed=None):
     try:
         return np.array(values)
     except Exception as error:
-        if any(_is_tensor(leaf) for leaf in _leaves(values)):
+        if any(_is_tensor(leaf) for leaf in leaves(values)):
             raise TypeError("List of Tensors when single Tensor expected") from None
         if allowed is not None:
             _check_elements(values, dtype, allowed)
         if not isinstance(error, ValueError):
             raise
         if dtype is None and _regular_shape(values) == _wanted_shape(values):
-            raise _not_convertible(values) from None
+            raise not_convertible(values) from None
         raise _ragged(values) from None
 
 
@@ -276,14 +277,14 @@ def _exactly(values, dtype):
 
 
 def _strings(values):
-    leaves = list(_leaves(values))
+    elements = list(leaves(values))
     shape = _wanted_shape(values)
-    if _regular_shape(values) != shape or len(leaves) != math.prod(shape):
+    if _regular_shape(values) != shape or len(elements) != math.prod(shape):
         raise _ragged(values)
     try:
-        return _object_array([_as_bytes(leaf) for leaf in leaves], shape)
+        return _object_array([_as_bytes(element) for element in elements], shape)
     except TypeError:
-        raise _not_convertible(values) from None
+        raise not_convertible(values) from None
 
 
 def _quantized(values, dtype):
@@ -309,7 +310,7 @@ def _quantized(values, dtype):
 
 
 def _check_elements(values, dtype, allowed):
-    for leaf in _leaves(values):
+    for leaf in leaves(values):
         if isinstance(leaf, np.ndarray):
             if leaf.dtype.kind not in _allowed(dtype)[1] and leaf.dtype != dtype.np:
                 raise _unexpected(leaf, dtype)
@@ -325,8 +326,9 @@ def _unexpected(value, dtype):
     )
 
 
-def _not_convertible(values):
-    if any(_is_tensor(leaf) for leaf in _leaves(values)):
+def not_convertible(values: Any) -> TypeError:
+    """Returns the error for values that have no type in common."""
+    if any(_is_tensor(leaf) for leaf in leaves(values)):
         return TypeError("List of Tensors when single Tensor expected")
     return TypeError(
         f"Failed to convert object of type {type(values)} to Tensor. Contents: {_short(values)}. "
@@ -340,10 +342,11 @@ def _is_tensor(value):
     return isinstance(value, Tensor)
 
 
-def _leaves(values):
+def leaves(values: Any) -> Iterator[Any]:
+    """Yields what nested lists and tuples hold."""
     if isinstance(values, (list, tuple)):
         for item in values:
-            yield from _leaves(item)
+            yield from leaves(item)
     else:
         yield values
 

@@ -9,9 +9,12 @@ from weft.framework import dtypes
 from weft.framework.array_conversion import (
     check_shape,
     convert_for_shape,
+    leaves,
+    not_convertible,
     shape_list,
     to_array,
 )
+from weft.framework.dimension import Dimension
 from weft.framework.tensor_shape import as_shape
 
 __all__ = ["make_ndarray", "make_tensor_proto", "to_array"]
@@ -69,6 +72,8 @@ def make_tensor_proto(
     if getattr(getattr(values, "DESCRIPTOR", None), "full_name", "") == "tensorflow.TensorProto":
         return values
     dtype = None if dtype is None else dtypes.as_dtype(dtype).base_dtype
+    if dtype is None and any(isinstance(leaf, Dimension) for leaf in leaves(values)):
+        raise not_convertible(values)  # TensorFlow takes them as integers only where told to
     if dtype is not None and dtype.np is None:
         array = _array_of_messages(values, dtype)
     elif shape is None:
