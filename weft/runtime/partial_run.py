@@ -20,6 +20,7 @@ class PartialRun:
     def __init__(self, fetches: list[Tensor], targets: list[Operation], feeds: list[Tensor]):
         self.pending_fetches, self.pending_targets = set(fetches), set(targets)
         self.pending_feeds = set(feeds)
+        self._fetches, self._feeds = set(fetches), set(feeds)
         self._values: dict[Tensor, Any] = {}
         self._done: set[Operation] = set()
 
@@ -32,19 +33,15 @@ class PartialRun:
     ) -> list[Any]:
         """Takes more feeds and runs what they and the asked-for fetches allow."""
         for t in feeds:
+            if t not in self._feeds:
+                raise _refused(f"The feed {t.name} was not specified in partial_run_setup.")
             if t not in self.pending_feeds:
-                raise errors.InvalidArgumentError(
-                    None,
-                    None,
-                    f"The feed {t.name} had already been fed or was not declared in the setup.",
-                )
+                raise _refused(f"The feed {t.name} has already been fed.")
         for f in fetches:
-            if f not in self.pending_fetches and f not in self._values:
-                raise errors.InvalidArgumentError(
-                    None,
-                    None,
-                    f"fetch {f.name} was not declared in the setup, or had already been fetched.",
-                )
+            if f not in self._fetches:
+                raise _refused(f"The fetch {f.name} was not specified in partial_run_setup.")
+            if f not in self.pending_fetches:
+                raise _refused(f"The fetch {f.name} has already been fetched.")
         self.pending_feeds -= set(feeds)
         self._values.update(feeds)
         wanted = [t._op for t in fetches if t not in self._values] + targets
@@ -76,3 +73,7 @@ class PartialRun:
         for t, value in zip(op._outputs, table[n:]):
             self._values.setdefault(t, value)
         self._done.add(op)
+
+
+def _refused(message: str) -> errors.OpError:
+    return errors.InvalidArgumentError(None, None, message)

@@ -213,7 +213,7 @@ class BaseSession:
                 self._feed_tensor(t) for t in (split(feed) if split is not None else [feed])
             )
         if not handler.tensors and not handler.ops:
-            raise errors.InvalidArgumentError(None, None, "A partial run needs something to fetch.")
+            raise errors.InvalidArgumentError(None, None, "Must specify at least one target to fetch or execute.")
         handle = f"partial_run_{len(self._partial_runs)}"
         self._partial_runs[handle] = PartialRun(handler.tensors, handler.ops, tensors)
         return handle
@@ -296,7 +296,7 @@ def _feed_value(tensor: Tensor, value: Any) -> Any:
     dtype = tensor._dtype.base_dtype.np
     if dtype is None:
         return value
-    if type(value) is np.ndarray and value.dtype == dtype:
+    if type(value) is np.ndarray and value.dtype == dtype and dtype != object:
         array = value
     elif dtype == object:
         array = to_array(value, tensor._dtype.base_dtype)
