@@ -14,6 +14,7 @@ import weft.ops as _ops  # noqa: F401
 import weft.engine.namespace as _namespace  # noqa: F401
 from weft import public as _public  # noqa: F401
 import weft.variables as _variables  # noqa: F401
+import weft.initializers as _initializers  # noqa: F401
 from weft.compatibility import install_as_tensorflow as install_as_tensorflow
 
 
