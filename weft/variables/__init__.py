@@ -5,4 +5,5 @@ import weft.variables.creation
 import weft.variables.listing
 import weft.variables.partitioning
 import weft.variables.scope
-import weft.variables.store  # noqa: F401
+import weft.variables.store
+import weft.variables.template  # noqa: F401

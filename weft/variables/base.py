@@ -10,6 +10,7 @@ from weft.framework.export import export, export_all
 from weft.framework.graph_keys import GraphKeys
 from weft.framework.indexed_slices import IndexedSlices
 from weft.framework.tensor_shape import TensorShape
+from weft.ops.array.getitem import get_item
 from weft.variables.modes import VariableAggregation, VariableSynchronization
 from weft.variables.save_slice import SaveSliceInfo
 
@@ -237,9 +238,7 @@ class Variable(metaclass=VariableMetaclass):
         return self is other
 
     def __getitem__(self, key: Any) -> Any:
-        from weft.variables.slicing import sliced
-
-        return sliced(self, key)
+        return get_item(self.value(), key, var=self)
 
     def experimental_ref(self) -> Any:
         """A hashable object that stands for this variable."""
