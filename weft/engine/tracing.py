@@ -144,6 +144,8 @@ class TraceContext:
     def scatter(self, cell: Cell, index: tuple, updates: Any, how: str = "update") -> None:
         """Changes the elements of a cell at `index`, as `xp.scatter` does, but touches these only."""
         self.shape(cell)
+        if how == "div" and np.dtype(cell.dtype.np).kind in "iu":
+            raise CannotCompile(self.node, "integers are divided one after the other")
         position = next((i for i, part in enumerate(index) if hasattr(part, "dtype")), None)
         if position is None:  # slices: there is no position to move out of bounds
             self.write(cell, self.xp.scatter(self.read(cell), index, updates, how))
