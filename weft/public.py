@@ -19,7 +19,6 @@ from weft.framework import (
     tensor_proto,
     tensor_shape,
 )
-from weft.framework.device_spec import DeviceSpec
 from weft.framework.export import export_all, export_lazily, lazy
 from weft.framework.graph import Graph
 from weft.framework.indexed_slices import IndexedSlices, IndexedSlicesValue
@@ -67,14 +66,6 @@ for _name in (
     export_all("", **{_name: getattr(dtypes, _name)})
     export_all("dtypes", **{_name: getattr(dtypes, _name)})
 export_all(
-    "",
-    DeviceSpec=DeviceSpec,
-    OpError=errors.OpError,
-    QUANTIZED_DTYPES=dtypes.QUANTIZED_DTYPES,
-    dimension_at_index=tensor_shape.dimension_at_index,
-    dimension_value=tensor_shape.dimension_value,
-)
-export_all(
     "compat",
     dimension_at_index=tensor_shape.dimension_at_index,
     dimension_value=tensor_shape.dimension_value,
@@ -92,6 +83,7 @@ _MESSAGES = {
     "NameAttrList NodeDef OptimizerOptions RunMetadata RunOptions SessionLog Summary SummaryMetadata TensorInfo",
     "train": "BytesList ClusterDef Example Feature FeatureList FeatureLists Features FloatList Int64List JobDef "
     "SaverDef SequenceExample ServerDef",
+    "profiler": "AdviceProto GraphNodeProto MultiGraphNodeProto OpLogProto",
     "summary": "Event SessionLog Summary SummaryDescription TaggedRunMetadata",
 }
 
@@ -146,8 +138,7 @@ register_session_run_conversion_functions(
     IndexedSlices, _fetch_indexed_slices, _feed_indexed_slices, _indexed_slices_parts
 )
 for _space in ("", "profiler", "summary", "train"):
-    lazy(_space, "weft.public_messages")
-
+    
 
 def _load_eager() -> None:
     import weft.eager  # noqa: F401

@@ -156,6 +156,8 @@ def store_results(node: Node, result: Any, values: list[Any]) -> None:
 
 def as_array(value: Any, dtype: Any) -> Any:
     """A kernel's result as an array: NumPy reductions give scalars. A reference (a cell) stays."""
+    if isinstance(value, np.generic) and dtype is not None and dtype != object:
+        return np.asarray(value, dtype)
     if isinstance(value, Cell) or value is None:
         return value
     if dtype == object and isinstance(value, (bytes, str)):

@@ -71,6 +71,7 @@ class Segment:
         self.work: dict[
             Any, float
         ] = {}  # estimated work done by the interpreter, by shapes of inputs
+        self.work_of: dict[Any, float] = {}  # of one run
         self.ready: set[Any] = set()  # shapes that are compiled
         self.static: list[int] | None = None
         self.dynamic = [i for i, t in enumerate(tensors) if t._dims is None or None in t._dims]
@@ -87,7 +88,10 @@ class Segment:
             if key in self.ready or self._is_hot(key):
                 results = self._run_compiled(args, key, ctx)
             else:
-                self.work[key] = self.work.get(key, 0.0) + self.estimate(args)
+                work = self.work_of.get(key)
+                if work is None:
+                    work = self.work_of[key] = self.estimate(args)
+                self.work[key] = self.work.get(key, 0.0) + work
                 results = interpreter.run(self.program, args, ctx)
         self.runs += 1
         for slot, value in zip(self.outputs, results):
