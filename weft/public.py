@@ -71,7 +71,6 @@ export_all(
     dimension_value=tensor_shape.dimension_value,
 )
 export_all("errors", **{n: v for n, v in vars(errors).items() if not n.startswith("_")})
-export_all("dtypes", QUANTIZED_DTYPES=dtypes.QUANTIZED_DTYPES)
 export_all("dtypes", as_dtype=dtypes.as_dtype, DType=dtypes.DType)
 export_all("dtypes", QUANTIZED_DTYPES=dtypes.QUANTIZED_DTYPES)
 lazy("", "weft.eager")
@@ -137,8 +136,6 @@ def _feed_indexed_slices(key: IndexedSlices, value: Any) -> list[tuple[Any, Any]
 register_session_run_conversion_functions(
     IndexedSlices, _fetch_indexed_slices, _feed_indexed_slices, _indexed_slices_parts
 )
-for _space in ("", "profiler", "summary", "train"):
-    
 
 def _load_eager() -> None:
     import weft.eager  # noqa: F401
