@@ -1,11 +1,12 @@
 """`xp`: the array namespace that kernels are written in. The engine picks one per node.
 
-It is NumPy's or jax.numpy's, by attribute, plus the few things on which the two differ. A kernel that must
-tell them apart asks `xp.is_numpy`.
+It is NumPy's or jax.numpy's, by attribute, plus the few things on which the two differ. A kernel
+that must tell them apart asks `xp.is_numpy`.
 """
 
 from __future__ import annotations
 
+import ctypes
 import os
 import threading
 from collections.abc import Callable
@@ -48,9 +49,11 @@ class NumpyNamespace:
 
     @staticmethod
     def scatter(array: Any, index: Any, updates: Any, how: str = "update") -> Any:
-        """A copy of `array` in which the elements at `index` (a tuple, as for `array[index]`) are changed.
+        """A copy of `array` in which the elements at `index` (a tuple, as for `array[index]`) are
+        changed.
 
-        Repeated positions take effect each: `how` is update (the last wins), add, sub, mul, div, min, max.
+        Repeated positions take effect each: `how` is update (the last wins), add, sub, mul, div,
+        min, max.
         """
         out = np.array(array)
         NumpyNamespace.scatter_into(out, index, updates, how)
@@ -67,7 +70,6 @@ class NumpyNamespace:
     def bitcast(x: Any, dtype: Any) -> Any:
         """The same bits as another dtype of the same width."""
         return np.ascontiguousarray(x).view(dtype)
-
 
 
 class JaxNamespace:
@@ -95,8 +97,8 @@ class JaxNamespace:
 
     @staticmethod
     def check(ok: Any, message: Callable[[], str], error: Any = None) -> None:
-        """Notes a condition of the traced step; where it fails the step is run again by the interpreter,
-        which raises the exact error."""
+        """Notes a condition of the traced step; where it fails the step is run again by the
+        interpreter, which raises the exact error."""
         from weft.engine import tracing
 
         tracing.note_check(ok, message, error)
@@ -127,9 +129,26 @@ class JaxNamespace:
 
 
 _XLA_FLAGS = "--xla_cpu_experimental_ynn_fusion_type=LIBRARY_FUSION_TYPE_DOT"
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # of glibc's mallopt
 _lock = threading.RLock()
 _jax: Any = None
 _jax_namespace: JaxNamespace | None = None
+
+
+def _keep_freed_memory() -> None:
+    """Tells the C library to keep large blocks that XLA frees after each call for the next one.
+
+    Otherwise each call maps fresh pages, and the kernel clears them (measured: ten million uniform
+    numbers take 24 ms instead of 11, a 3x3 max-pool of 51 MB 30 instead of 9).
+    """
+    if "MALLOC_MMAP_THRESHOLD_" in os.environ or "MALLOC_TRIM_THRESHOLD_" in os.environ:
+        return
+    try:
+        mallopt = ctypes.CDLL(None).mallopt
+    except (OSError, AttributeError):  # not glibc
+        return
+    mallopt(_M_MMAP_THRESHOLD, 1 << 30)
+    mallopt(_M_TRIM_THRESHOLD, (1 << 31) - 1)
 
 
 def load_jax() -> Any:
@@ -141,6 +160,7 @@ def load_jax() -> Any:
                 flags = os.environ.get("XLA_FLAGS", "")
                 if "ynn_fusion_type" not in flags:
                     os.environ["XLA_FLAGS"] = f"{flags} {_XLA_FLAGS}".strip()
+                _keep_freed_memory()
                 import jax
 
                 jax.config.update("jax_enable_x64", True)
