@@ -129,15 +129,19 @@ def concat_offset(xp, concat_dim, shape):
     if not -n <= a < n:
         raise ShapeError(f"Concat dim is out of range: {a} vs. {n}")
     a %= n
-    if xp.is_numpy:
-        for i, s in enumerate(shape):
-            if len(s) != n or any(x != y for j, (x, y) in enumerate(zip(s, shape[0])) if j != a):
-                raise ShapeError(
-                    f"All dimensions except {a} must match. Input {i} has shape {s.tolist()} and doesn't match "
-                    f"input 0 with shape {shape[0].tolist()}."
-                )
     at = np.zeros(n, np.int32)
     at[a] = 1
+    for i, s in enumerate(shape):
+
+        def message(i: int = i, s: Any = s) -> str:
+            return (
+                f"All dimensions except {a} must match. Input {i} has shape {s.tolist()} and doesn't match "
+                f"input 0 with shape {shape[0].tolist()}."
+            )
+
+        if s.shape[0] != n:
+            raise ShapeError(message())
+        xp.check((s == shape[0]) | (at == 1), message)
     out, start = [], xp.zeros((), np.int32)
     for s in shape:
         out.append(start * at)
