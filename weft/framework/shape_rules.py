@@ -33,30 +33,29 @@ def is_full(shape: Shape) -> bool:
     return shape is not None and None not in shape
 
 
-def rank(shape: Shape, wanted: int, name: str = "input") -> Shape:
+def _ranks(wanted: str, shape: tuple, name: str) -> str:
+    """The message of a wrong rank: TensorFlow's, after the name of the input."""
+    return f"{name}: " * bool(name) + f"Shape must be {wanted} but is rank {len(shape)}"
+
+
+def rank(shape: Shape, wanted: int, name: str = "") -> Shape:
     """The shape, which must have exactly this rank."""
     if shape is None:
         return (None,) * wanted
     if len(shape) != wanted:
-        raise ShapeError(
-            f"Shape must be rank {wanted} but is rank {len(shape)} for {name} {text(shape)}"
-        )
+        raise ShapeError(_ranks(f"rank {wanted}", shape, name))
     return shape
 
 
-def rank_at_least(shape: Shape, wanted: int, name: str = "input") -> Shape:
+def rank_at_least(shape: Shape, wanted: int, name: str = "") -> Shape:
     if shape is not None and len(shape) < wanted:
-        raise ShapeError(
-            f"Shape must be at least rank {wanted} but is rank {len(shape)} for {name} {text(shape)}"
-        )
+        raise ShapeError(_ranks(f"at least rank {wanted}", shape, name))
     return shape
 
 
-def rank_at_most(shape: Shape, wanted: int, name: str = "input") -> Shape:
+def rank_at_most(shape: Shape, wanted: int, name: str = "") -> Shape:
     if shape is not None and len(shape) > wanted:
-        raise ShapeError(
-            f"Shape must be at most rank {wanted} but is rank {len(shape)} for {name} {text(shape)}"
-        )
+        raise ShapeError(_ranks(f"at most rank {wanted}", shape, name))
     return shape
 
 
@@ -68,21 +67,27 @@ def merge_dim(a: int | None, b: int | None, why: str = "Dimensions must be equal
     raise ShapeError(f"{why}, but are {a} and {b}")
 
 
-def merge(a: Shape, b: Shape, why: str = "Shapes must be equal") -> Shape:
-    """What is known when both describe the same tensor."""
+def merge(a: Shape, b: Shape, why: str = "") -> Shape:
+    """What is known when both describe the same tensor; `why` begins the message of two that do not."""
     if a is None:
         return b
     if b is None or a == b:
         return a
     if len(a) != len(b):
-        raise ShapeError(f"{why}: ranks differ, {text(a)} and {text(b)}")
-    for x, y in zip(a, b):
+        raise ShapeError(
+            f"{why}: " * bool(why) + f"Shapes must be equal rank, but are {len(a)} and {len(b)}"
+        )
+    for i, (x, y) in enumerate(zip(a, b)):
         if x is not None and y is not None and x != y:
-            raise ShapeError(f"{why}: {text(a)} and {text(b)}")
+            raise ShapeError(
+                f"{why}: " * bool(why)
+                + f"Dimension {i} in both shapes must be equal, but are {x} and {y}. "
+                f"Shapes are {text(a)} and {text(b)}."
+            )
     return tuple(y if x is None else x for x, y in zip(a, b))
 
 
-def merge_all(shapes: Sequence[Shape], why: str = "Shapes must be equal") -> Shape:
+def merge_all(shapes: Sequence[Shape], why: str = "") -> Shape:
     merged: Shape = None
     for shape in shapes:
         merged = merge(merged, shape, why)
@@ -124,7 +129,10 @@ def broadcast(a: Shape, b: Shape) -> Shape:
         elif y is None:
             out.append(x)
         else:
-            raise ShapeError(f"Incompatible shapes: {text(a)} vs. {text(b)}")
+            raise ShapeError(
+                f"Incompatible shapes: {text(a)} vs. {text(b)}: Dimensions must be equal, "
+                f"but are {x} and {y}"
+            )
     return tuple(out)
 
 
@@ -153,11 +161,11 @@ def axis(index: int, rank_: int, name: str = "axis") -> int:
     return index + rank_ if index < 0 else index
 
 
-def scalar(shape: Shape, name: str = "input") -> Shape:
+def scalar(shape: Shape, name: str = "") -> Shape:
     return rank(shape, 0, name)
 
 
-def vector(shape: Shape, name: str = "input") -> Shape:
+def vector(shape: Shape, name: str = "") -> Shape:
     return rank(shape, 1, name)
 
 

@@ -23,7 +23,9 @@ def _declare(name: str, function: str, doc: str) -> Any:
         static=("dimension",),
     )
     def decl(xp, input, dimension, *, output_type):
-        axis = _axis(dimension, input.shape)
+        axis = _axis(dimension, len(input.shape))
+        if input.shape[axis] == 0:
+            raise ShapeError(f"Reduction axis {axis} is empty in shape {text(input.shape)}")
         return getattr(xp, function)(input, axis=axis).astype(output_type.np)
 
     decl.__doc__ = doc
@@ -36,22 +38,20 @@ def _declare(name: str, function: str, doc: str) -> Any:
             return None
         if axis is None:
             return (None,) * max(len(input) - 1, 0)
-        axis = _axis(axis, input)
+        axis = _axis(axis, len(input))
         return input[:axis] + input[axis + 1 :]
 
     return decl.gradient(lambda op, grad: (None, None)) and decl
 
 
-def _axis(dimension: Any, shape: Any) -> int:
-    axis, rank = int(np.asarray(dimension)), len(shape)
+def _axis(dimension: Any, rank: int) -> int:
+    axis = int(np.asarray(dimension))
     if not -rank <= axis < rank:
         raise ShapeError(
             f"Expected dimension in the range [{-rank}, {rank}), but got {axis} "
             f"(Dimension ({axis}) must be in the range [{-rank}, {rank}), where {rank} is the number of "
             "dimensions in the input)"
         )
-    if shape[axis] == 0:
-        raise ShapeError(f"Reduction axis {axis} is empty in shape {text(shape)}")
     return axis % rank
 
 

@@ -235,8 +235,20 @@ def _joined(parts: list[Any]) -> Any:
 
 @op("Einsum", "inputs: N*T -> output: T", "equation: string; N: int >= 1; T: type")
 def einsum_op(xp, inputs, *, equation):
-    """Sums products of tensors over the axes whose labels the output lacks."""
-    return xp.einsum(equation, *inputs)
+    """Sums products of tensors over the axes whose labels the output lacks; a label that the output repeats
+    makes a diagonal."""
+    labels, output = parse(equation, [x.ndim for x in inputs])
+    single = "".join(dict.fromkeys(output))
+    result = xp.einsum(",".join(labels) + "->" + single, *inputs)
+    if single == output:
+        return result
+    # Each axis goes to its first place; other places of its label are 0 off the diagonal.
+    shape = tuple(result.shape[single.index(c)] for c in output)
+    places = tuple(
+        np.arange(n).reshape([-1 if c == d else 1 for d in single])
+        for n, c in zip(shape, output)
+    )
+    return xp.scatter(xp.zeros(shape, result.dtype), places, result)
 
 
 @einsum_op.shape

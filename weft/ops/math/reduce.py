@@ -19,7 +19,7 @@ _NUMBERS = (
 
 
 def reduced_axes(axes: Any, rank: int) -> tuple[int, ...]:
-    """The axes to reduce, from 0 on; ShapeError where one is out of range or repeated."""
+    """The axes to reduce, from 0 on; ShapeError where one is out of range."""
     out = []
     for axis in np.asarray(axes).reshape(-1).tolist():
         if not -rank <= axis < rank:
@@ -27,11 +27,8 @@ def reduced_axes(axes: Any, rank: int) -> tuple[int, ...]:
                 f"Invalid reduction dimension {axis} for input with {rank} dimension(s)"
             )
         axis %= rank
-        if axis in out:
-            raise ShapeError(
-                f"Invalid reduction arguments: Axes contains duplicate dimension: {axis}"
-            )
-        out.append(axis)
+        if axis not in out:
+            out.append(axis)
     return tuple(out)
 
 
@@ -43,14 +40,6 @@ def _shape(input: Shape, reduction_indices: Shape, *, keep_dims: bool, const: An
     if axes is None:
         if keep_dims:
             return (None,) * len(input)
-        if reduction_indices is not None and None not in reduction_indices:
-            count = reduction_indices[0] if reduction_indices else 1
-            if count == 0:
-                return input
-            if count == len(input):
-                return ()
-            if 0 < count < len(input):
-                return (None,) * (len(input) - count)
         return None
     reduced = reduced_axes(axes, len(input))
     if keep_dims:

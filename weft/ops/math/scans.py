@@ -12,7 +12,6 @@ from weft.framework.export import export
 from weft.framework.registry import OpDecl, op
 from weft.framework.scopes import name_scope
 from weft.framework.shape_rules import ShapeError, scalar
-from weft.framework.shape_rules import axis as checked_axis
 from weft.ops.by_name import raw
 from weft.ops.math.dtype_sets import NUMBERS
 
@@ -45,31 +44,24 @@ def _scan(name: str, types: str, kernel: Callable, start: Callable, doc: str) ->
     decl.__doc__ = doc
 
     @decl.shape
-    def _(x, axis, *, const):
+    def _(x, axis):
         scalar(axis, "axis")
-        value = const("axis")
-        if value is not None and x is not None:
-            _axis(value, len(x))
         return x
 
     return decl
 
 
 def _axis(axis: Any, rank: int) -> int:
-    if rank == 0:
-        raise ShapeError("Shape must be at least rank 1 but is rank 0 for x []: scan of a scalar")
-    try:
-        return checked_axis(int(np.asarray(axis)), rank)
-    except ShapeError:
+    axis = int(np.asarray(axis))
+    if not -rank <= axis < rank:
         raise ShapeError(
-            f"ScanOp: Expected scan axis in the range [{-rank}, {rank}), but got {int(np.asarray(axis))}"
-        ) from None
+            f"ScanOp: Expected scan axis in the range [{-rank}, {rank}), but got {axis}"
+        )
+    return axis % rank
 
 
 def _cumulative(function: str) -> Callable:
     def kernel(xp, x, axis):
-        if x.dtype.kind == "V" or x.dtype == np.float16:
-            return getattr(xp, function)(x.astype(np.float32), axis=axis).astype(x.dtype)
         return getattr(xp, function)(x, axis=axis, dtype=x.dtype)
 
     return kernel
