@@ -118,7 +118,7 @@ class _Importer:
         if versions.min_consumer > _VERSION:
             raise ValueError(
                 f"GraphDef min consumer version {versions.min_consumer} above current version {_VERSION} for "
-                "weft.  Please upgrade weft."
+                "TensorFlow 1.15.5.  Please upgrade TensorFlow."
             )
         for node in self.message.node:
             if not _NODE_NAME.match(node.name):
@@ -351,10 +351,10 @@ class _Importer:
             for c in classes:
                 if c.startswith(b"loc:@"):
                     target = c[5:].decode()
-                    if target not in self.nodes and self.graph._ops.get(target) is None:
+                    if target not in self.nodes:
                         raise ValueError(
-                            f"Specified colocation to an op that does not exist during import: {target} in "
-                            f"{op._name}"
+                            f"Node '{op._name[len(self.prefix) + 1 if self.prefix else 0 :]}' expects to be colocated "
+                            f"with unknown node '{target}'"
                         )
                     c = b"loc:@" + self.names.get(target, target).encode()
                 renamed.append(c)
@@ -366,17 +366,23 @@ class _Importer:
 
     def element(self, name: str) -> Any:
         """What a return element names: an operation, or a tensor (mapped ones included)."""
-        if ":" in name:
-            source, output = _split_input(name)
-            if (source, output) in self.mapped:
-                return self.mapped[(source, output)][1]
-            op = self.ops.get(source)
-            if op is None or output >= len(op._outputs):
-                raise ValueError(f"Requested return_element '{name}' not found in graph_def.")
-            return op._outputs[output]
-        if name not in self.ops:
-            raise ValueError(f"Requested return_element '{name}' not found in graph_def.")
-        return self.ops[name]
+        if ":" not in name:
+            if name not in self.ops:
+                raise ValueError(f"Requested return node '{name}' not found in graph def")
+            return self.ops[name]
+        source, output = _split_input(name)
+        if ":" in source or source == name:
+            raise ValueError(f"Cannot convert '{name}' to a tensor name.")
+        if (source, output) in self.mapped:
+            return self.mapped[(source, output)][1]
+        op = self.ops.get(source)
+        if op is None:
+            raise ValueError(f"Requested return tensor '{name}' not found in graph def")
+        if output >= len(op._outputs):
+            raise ValueError(
+                f"Invalid return output {output} of node '{source}', which has {len(op._outputs)} output(s)"
+            )
+        return op._outputs[output]
 
 
 def _of_kind(value: Any, attr: Any, node: Any) -> Any:

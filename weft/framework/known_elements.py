@@ -223,3 +223,26 @@ def slice_of(op: Any) -> slice | int | None:
         None if attrs["end_mask"] & 1 else int(end[0]),  # type: ignore[index]
         int(stride[0]),
     )
+
+
+_MOST_ANCESTORS = 500
+
+
+def follows_from_shapes(tensor: Any) -> bool:
+    """Whether a value follows from constants and shapes alone, so that a trace knows it."""
+    stack, seen = [tensor], set()
+    while stack:
+        op = getattr(stack.pop(), "_op", None)
+        if op is None:
+            return False
+        if op in seen:
+            continue
+        seen.add(op)
+        decl = op._decl
+        if decl.shape_only or decl.name == "Const":
+            continue
+        host = decl.host(op) if callable(decl.host) else decl.host
+        if host or decl.stateful or not op._inputs or len(seen) > _MOST_ANCESTORS:
+            return False
+        stack.extend(op._inputs)
+    return True

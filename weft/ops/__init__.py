@@ -47,6 +47,7 @@ import weft.ops.nn.bias
 import weft.ops.nn.losses
 import weft.ops.nn.softmax
 import weft.ops.nn.top_k
+import weft.ops.ops_for_tests
 import weft.ops.state.gather
 import weft.ops.state.reference
 import weft.ops.state.resource
