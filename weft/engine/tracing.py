@@ -77,6 +77,16 @@ class State:
         self.written.setdefault(cell)
 
 
+class Room:
+    """The room that lists of unknown length get in an executable."""
+
+    __slots__ = ("size", "is_guessed")
+
+    def __init__(self, size: int = 0):
+        self.size = size
+        self.is_guessed = False
+
+
 class TraceContext:
     """A kernel's `ctx` while a segment is traced."""
 
@@ -91,6 +101,9 @@ class TraceContext:
         self.step = None
         self.defers = False  # whether `finish` will be called, so that updates may wait for it
         self.node: Node = None  # type: ignore[assignment]
+        self.created: set[Cell] = set()  # cells made during the trace of this body
+        self.trip_bound: int | None = None  # of the loop whose body is traced
+        self.room = Room()
 
     @property
     def op(self) -> Any:
@@ -186,13 +199,53 @@ class TraceContext:
     # -- functions
 
     def call(self, name: str, args: list[Any]) -> list[Any]:
-        return trace(self.functions.program(name), args, self)
+        from weft.engine import traced_flow
+
+        return traced_flow.call(self, name, args)
+
+    def branch(self, index: Any, cases: list[tuple[str, list[Any]]]) -> list[Any]:
+        from weft.engine import traced_flow
+
+        return traced_flow.branch(self, index, cases)
+
+    def loop(self, cond: str, body: str, args: list[Any]) -> list[Any]:
+        from weft.engine import traced_flow
+
+        return traced_flow.loop(self, cond, body, args)
+
+    def count(self, body: str, start: Any, limit: Any, delta: Any, args: list[Any]) -> list[Any]:
+        from weft.engine import traced_flow
+
+        return traced_flow.count(self, body, start, limit, delta, args)
+
+    def missing(self, dtype: Any, shape: Any) -> Any:
+        """What stands for a value that nobody reads."""
+        from weft.engine import traced_flow
+
+        return traced_flow.Missing(dtype, shape)
 
     def nested(self, state: State) -> TraceContext:
         """A context for the body of a branch or loop, with conditions of its own."""
         ctx = TraceContext(self.resources, self.functions, state)
-        ctx.node = self.node
+        ctx.node, ctx.trip_bound, ctx.room = self.node, self.trip_bound, self.room
         return ctx
+
+    # -- lists
+
+    def room_for_list(self, at_first: int) -> int:
+        """How many elements a list of unknown length gets room for."""
+        if self.trip_bound is not None:
+            return max(self.trip_bound, self.room.size)
+        return max(at_first, self.room.size)
+
+    def check_room(self, ok: Any) -> None:
+        """Notes that a list has room for what is put into it. Where it has not, the interpreter runs the step,
+        and the next one is compiled with more room."""
+        self.room.is_guessed = True
+        self.note_check(ok)
+
+    def cannot(self, why: str) -> CannotCompile:
+        return CannotCompile(self.node, why)
 
 
 def trace(program: Program, args: list[Any], ctx: TraceContext) -> list[Any]:
@@ -309,6 +362,10 @@ class _KnownInputs(shape_inference.ActualInputs):
 
     def __call__(self, which: str | int) -> Any:
         value = self._tensor(which)
+        return value if is_known(value) else None
+
+    def each(self, which: str | int, k: int) -> Any:
+        value = self._tensor(which)[k]
         return value if is_known(value) else None
 
     def shape(self, which: str | int) -> Any:

@@ -36,6 +36,12 @@ class ConstantInputs:
         tensor = self._tensor(which)
         return None if tensor is None else constant_value.constant_value(tensor)
 
+    def each(self, which: str | int, k: int) -> Any:
+        """The value of item k of an input that is a list."""
+        from weft.framework import constant_value
+
+        return constant_value.constant_value(self._tensor(which)[k])
+
     def shape(self, which: str | int) -> Shape:
         """The value of a vector of sizes, read as a shape: an unknown element, or -1, is None."""
         from weft.framework import constant_value
@@ -63,6 +69,9 @@ class ActualInputs(ConstantInputs):
 
     def __call__(self, which: str | int) -> Any:
         return self._tensor(which)
+
+    def each(self, which: str | int, k: int) -> Any:
+        return self._tensor(which)[k]
 
     def shape(self, which: str | int) -> Shape:
         value = self._tensor(which)

@@ -129,7 +129,8 @@ def one_hot(
         )
 
 
-def _all_dimensions(x: Any) -> Any:
+def all_dimensions(x: Any) -> Any:
+    """The dimensions of a tensor, as a vector of their numbers."""
     n = x._rank()
     if n is not None:
         return constant.from_array(np.arange(n, dtype=np.int32), dtypes.int32, "Const")
@@ -144,7 +145,7 @@ def sequence_mask(
     with name_scope(name, "SequenceMask", [lengths, maxlen]):
         lengths = conversion.convert_to_tensor(lengths)
         if maxlen is None:
-            maxlen = raw.Max(lengths, _all_dimensions(lengths))
+            maxlen = raw.Max(lengths, all_dimensions(lengths))
             maxlen = raw.Maximum(maxlen.dtype.np.type(0), maxlen)
         else:
             maxlen = conversion.convert_to_tensor(maxlen)
