@@ -13,7 +13,7 @@ from pathlib import Path
 
 PACKAGE = "weft"
 LADDER = ("proto", "framework", "ops", "engine", "runtime", "distributed")
-TOP = {"__init__", "__main__", "cli", "studio", "testing", "tensorflow_alias"}
+TOP = {"__init__", "__main__", "cli", "compatibility", "public", "studio", "testing"}
 
 LIBRARIES_MAY = {"proto", "framework", "ops"}
 # What any library may have of a room that is otherwise closed to it.
