@@ -239,9 +239,9 @@ def einsum_op(xp, inputs, *, equation):
     makes a diagonal."""
     labels, output = parse(equation, [x.ndim for x in inputs])
     single = "".join(dict.fromkeys(output))
-    result = xp.einsum(",".join(labels) + "->" + single, *inputs)
     if single == output:
-        return result
+        return xp.einsum(equation, *inputs)
+    result = xp.einsum(",".join(labels) + "->" + single, *inputs)
     # Each axis goes to its first place; other places of its label are 0 off the diagonal.
     shape = tuple(result.shape[single.index(c)] for c in output)
     places = tuple(

@@ -11,7 +11,7 @@ from weft.framework import conversion
 from weft.framework.export import export
 from weft.framework.registry import OpDecl, op
 from weft.framework.scopes import name_scope
-from weft.framework.shape_rules import ShapeError, scalar
+from weft.framework.shape_rules import ShapeError
 from weft.ops.by_name import raw
 from weft.ops.math.dtype_sets import NUMBERS
 
@@ -45,13 +45,14 @@ def _scan(name: str, types: str, kernel: Callable, start: Callable, doc: str) ->
 
     @decl.shape
     def _(x, axis):
-        scalar(axis, "axis")
         return x
 
     return decl
 
 
 def _axis(axis: Any, rank: int) -> int:
+    if np.ndim(axis):
+        raise ShapeError(f"ScanOp: axis must be a scalar, not {np.shape(axis)}")
     axis = int(np.asarray(axis))
     if not -rank <= axis < rank:
         raise ShapeError(
