@@ -67,7 +67,7 @@ class Graph(Collections):
         self._seed: int | None = None
         self._unfeedable: set[Tensor] = set()
         self._unfetchable: set[Any] = set()
-        self._producer = 134  # of TensorFlow 1.15
+        self._producer, self._min_consumer = 134, 0  # of TensorFlow 1.15
         self._extras: dict[Any, Any] = {}  # of libraries that keep something per graph
         self._graph_key = f"graph-key-{next(_graph_numbers)}/"  # tells graphs apart for optimizers
 
@@ -531,7 +531,7 @@ class Graph(Collections):
     def graph_def_versions(self) -> Any:
         from weft import proto
 
-        return proto.VersionDef(producer=self._producer, min_consumer=12 if self._functions else 0)
+        return proto.VersionDef(producer=self._producer, min_consumer=max(self._min_consumer, 12 if self._functions else 0))
 
     @property
     def seed(self) -> int | None:

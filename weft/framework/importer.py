@@ -111,6 +111,7 @@ class _Importer:
         self.ops: dict[str, Operation] = {}
         self.nodes: dict[str, Any] = {}
         self.names: dict[str, str] = {}
+        self.claimed: set[str] = set()
         self.open_edges: list[tuple[Operation, int, str, int]] = []
 
     def run(self) -> None:
@@ -120,6 +121,13 @@ class _Importer:
                 f"GraphDef min consumer version {versions.min_consumer} above current version {_VERSION} for "
                 "TensorFlow 1.15.5.  Please upgrade TensorFlow."
             )
+        if versions.producer < 0:
+            raise ValueError(
+                f"GraphDef producer version {versions.producer} below min producer 0 supported by "
+                "TensorFlow 1.15.5.  Please regenerate your graph."
+            )
+        self.graph._producer = min(self.graph._producer, versions.producer)
+        self.graph._min_consumer = max(self.graph._min_consumer, versions.min_consumer)
         for node in self.message.node:
             if not _NODE_NAME.match(node.name):
                 raise ValueError(f"Node '{node.name}': Node name contains invalid characters")
@@ -142,15 +150,37 @@ class _Importer:
             op._update_input(index, self._output(op._name, source, output))
         for op in made:
             self._finish(op)
-        unused = sorted(k for k, _ in self.mapped.values() if k not in self.used)
-        unused = [k for k in unused if _split_input(k)[0] not in self.nodes]
+        self._share_devices(made)
+        unused = sorted(k for k, _ in self.mapped.values() if k not in self.used and not self._exists(k))
         if unused:
             raise ValueError(
                 "Attempted to map inputs that were not found in graph_def: [%s]" % ", ".join(unused)
             )
 
+    def _exists(self, text: str) -> bool:
+        """Whether the GraphDef has the output that an input map names."""
+        source, output = _split_input(text)
+        op = self.ops.get(source)
+        return op is not None and output < len(op._outputs)
+
+    def _share_devices(self, made: list[Operation]) -> None:
+        """Gives the device of one member of a colocation group to those that have none."""
+        groups: dict[bytes, str] = {}
+        for op in made:
+            for group in op._attrs.get("_class") or ():
+                if op._device and group.startswith(b"loc:@"):
+                    groups.setdefault(group, op._device)
+        for op in made:
+            for group in op._attrs.get("_class") or ():
+                op._device = groups.get(group, op._device)
+
     def _claim(self, name: str) -> str:
         full = f"{self.prefix}/{name}" if self.prefix else name
+        if full not in self.graph._ops and full not in self.claimed:
+            # A name scope of that name is no obstacle for an imported node.
+            self.claimed.add(full)
+            self.graph._names_in_use.setdefault(full.lower(), 1)
+            return full
         scopes, self.graph._scopes.name = self.graph._scopes.name, ""
         try:
             return self.graph.unique_name(full)
@@ -318,7 +348,7 @@ class _Importer:
             wanted.extend((t, arg) for t in types)
         if len(wanted) != len(inputs):
             raise ValueError(
-                f"NodeDef expected inputs '{', '.join(t.name for t, _ in wanted if t)}' do not match {len(inputs)} "
+                f"NodeDef expected inputs '{', '.join(_tf_name(t) for t, _ in wanted if t)}' do not match {len(inputs)} "
                 f"inputs specified; Op<name={node.op}>; NodeDef: {node.name}"
             )
         for i, (t, (dtype, arg)) in enumerate(zip(inputs, wanted)):
@@ -343,8 +373,11 @@ class _Importer:
             for t, dims in zip(op._outputs, shapes):
                 try:
                     t._dims = merge(t._dims, dims)
-                except ShapeError:
-                    pass  # what was written there does not hold; what is inferred does
+                except ShapeError as e:
+                    raise ValueError(
+                        f"The shapes written for node '{op._name}' ({op.type}) are incompatible with those that follow "
+                        f"from its inputs: {e}"
+                    ) from None
         classes = op._attrs.get("_class")
         if isinstance(classes, list):
             renamed = []
@@ -359,10 +392,6 @@ class _Importer:
                     c = b"loc:@" + self.names.get(target, target).encode()
                 renamed.append(c)
             op._attrs["_class"] = renamed
-            for c in renamed:
-                other = self.graph._ops.get(c[5:].decode()) if c.startswith(b"loc:@") else None
-                if other is not None and other._device and other is not op:
-                    op._device = other._device
 
     def element(self, name: str) -> Any:
         """What a return element names: an operation, or a tensor (mapped ones included)."""
