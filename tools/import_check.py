@@ -13,7 +13,8 @@ from pathlib import Path
 
 PACKAGE = "weft"
 LADDER = ("proto", "framework", "ops", "engine", "runtime", "distributed")
-TOP = {"__init__", "__main__", "cli", "compatibility", "public", "studio", "testing"}
+TOP = "the top"  # the files directly beneath the package, and the packages that belong to them
+TOP_PACKAGES = {"studio", "testing"}
 
 LIBRARIES_MAY = {"proto", "framework", "ops"}
 # What any library may have of a room that is otherwise closed to it.
@@ -34,43 +35,44 @@ HEAVY_AT_TOP = {
 HEAVY_NEVER = {"framework", "proto"}
 
 
-def room_of(module: str) -> str:
-    """The room a module is in; a file directly beneath the package is a room of its own."""
-    parts = module.split(".")
-    return parts[1] if len(parts) > 1 else "__init__"
+def room_of(module: str, packages: set[str]) -> str:
+    """The room that a module of the package is in, given the names of the packages beneath it."""
+    name = (module.split(".") + [""])[1]
+    return name if name in packages - TOP_PACKAGES else TOP
 
 
-def allowed(importer: str, imported: str) -> bool:
+def allowed(importer: str, imported: str, packages: set[str]) -> bool:
     """Whether a module may import another module of the package."""
-    room, target = room_of(importer), room_of(imported)
-    if room == target or room in TOP:
+    room, target = room_of(importer, packages), room_of(imported, packages)
+    if room in (target, TOP):
         return True
     if room in LADDER:
         return target in LADDER and LADDER.index(target) < LADDER.index(room)
-    if target == "__init__" or imported in PUBLIC_MODULES:
+    if imported == PACKAGE or imported in PUBLIC_MODULES:
         return True
     if {f"{PACKAGE}.{target}", imported} & ALSO_MAY.get(room, set()):
         return True
-    return target in LIBRARIES_MAY or (target not in LADDER and target not in TOP)
+    return target in LIBRARIES_MAY or (target not in LADDER and target != TOP)
 
 
 def check(root: Path) -> list[str]:
     """Lists every forbidden import of the package in folder `root`, as `file:line: why`."""
     modules = {_module_name(path, root): path for path in sorted((root / PACKAGE).rglob("*.py"))}
+    packages = {folder.name for folder in (root / PACKAGE).iterdir() if folder.is_dir()}
     complaints = []
     for module, path in modules.items():
         for line, imported, at_top in _imports(path, module, modules):
-            why = _complaint(module, imported, at_top)
+            why = _complaint(module, imported, at_top, packages)
             if why:
                 complaints.append(f"{path.relative_to(root)}:{line}: {why}")
     return complaints
 
 
-def _complaint(module: str, imported: str, at_top: bool) -> str | None:
-    room, first = room_of(module), imported.split(".")[0]
+def _complaint(module: str, imported: str, at_top: bool, packages: set[str]) -> str | None:
+    room, first = room_of(module, packages), imported.split(".")[0]
     if first == PACKAGE:
-        if not allowed(module, imported):
-            return f"{room} may not know {room_of(imported)} (imports {imported})"
+        if not allowed(module, imported, packages):
+            return f"{room} may not know {room_of(imported, packages)} (imports {imported})"
     elif first in HEAVY:
         if room in HEAVY_NEVER:
             return f"{room} may not know {first}"
