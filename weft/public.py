@@ -16,6 +16,7 @@ from weft.framework import (
     gradients_custom,  # noqa: F401
     graph,
     importer,  # noqa: F401
+    random_seed,  # noqa: F401
     tensor_proto,
     tensor_shape,
 )
