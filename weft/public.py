@@ -24,6 +24,7 @@ from weft.framework.export import export_all, export_lazily, lazy
 from weft.framework.graph import Graph
 from weft.framework.indexed_slices import IndexedSlices, IndexedSlicesValue
 from weft.framework.operation import Operation
+from weft.framework.sparse_tensor import SparseTensor, SparseTensorValue
 from weft.framework.tensor import Tensor
 from weft.runtime.fetches import register_session_run_conversion_functions
 from weft.runtime.session import InteractiveSession, Session
@@ -136,6 +137,12 @@ def _feed_indexed_slices(key: IndexedSlices, value: Any) -> list[tuple[Any, Any]
 
 register_session_run_conversion_functions(
     IndexedSlices, _fetch_indexed_slices, _feed_indexed_slices, _indexed_slices_parts
+)
+register_session_run_conversion_functions(
+    SparseTensor,
+    lambda key: (key._nest_components(), lambda v: SparseTensorValue(*v)),
+    lambda key, value: list(zip(key._nest_components(), value)),
+    lambda key: key._nest_components(),
 )
 
 def _load_eager() -> None:

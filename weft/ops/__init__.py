@@ -14,6 +14,7 @@ import weft.ops.array.inplace
 import weft.ops.array.pad
 import weft.ops.array.partition
 import weft.ops.array.patches
+import weft.ops.array.placeholders
 import weft.ops.array.repeat
 import weft.ops.array.reshape
 import weft.ops.array.reverse
@@ -62,4 +63,5 @@ import weft.ops.ops_for_tests
 import weft.ops.state.gather
 import weft.ops.state.reference
 import weft.ops.state.resource
-import weft.ops.state.scatter  # noqa: F401
+import weft.ops.state.scatter
+import weft.ops.state.training_rules  # noqa: F401
