@@ -75,7 +75,8 @@ export_all(
 export_all("errors", **{n: v for n, v in vars(errors).items() if not n.startswith("_")})
 export_all("dtypes", as_dtype=dtypes.as_dtype, DType=dtypes.DType)
 export_all("dtypes", QUANTIZED_DTYPES=dtypes.QUANTIZED_DTYPES)
-lazy("", "weft.eager")
+lazy("", "weft.checks", "weft.eager")
+lazy("debugging", "weft.checks")
 
 # -- messages, whose classes protobuf makes when they are first asked for -------------------------------
 
