@@ -15,7 +15,12 @@ from weft.engine import interpreter, tracing
 from weft.engine.cell import Cell
 from weft.engine.namespace import jax_namespace, load_jax
 from weft.engine.program import Program
+from weft.engine.static_values import static_inputs
 from weft.engine.tracing import CannotCompile
+from weft.ops.flow.list_value import TensorList
+from weft.ops.flow.traced_list import TracedList
+
+_LARGEST_ROOM = 1 << 22  # elements
 
 compilations = 0  # how often a program was traced for XLA; tests and the studio read it
 
@@ -23,17 +28,26 @@ compilations = 0  # how often a program was traced for XLA; tests and the studio
 class Executable:
     """A program compiled for known values of its static inputs."""
 
-    def __init__(self, program: Program, known: dict[int, Any], resources: Any, functions: Any):
-        self.program, self.known = program, known
+    def __init__(
+        self,
+        program: Program,
+        known: dict[int, Any],
+        resources: Any,
+        functions: Any,
+        room: tracing.Room,
+    ):
+        self.program, self.known, self.room = program, known, room
         self.resources, self.functions = resources, functions
         self.reads: list[Cell] = []
         self.writes: list[Cell] = []
+        self.references: list[tuple[int, Any]] = []  # outputs that are no arrays, by position
         self.jitted: Any = None
         self.late_checks = False
 
     def _trace(self, args: tuple, state: tracing.State) -> tuple[list[Any], tracing.TraceContext]:
         ctx = tracing.TraceContext(self.resources, self.functions, state)
         ctx.defers = True
+        ctx.room = self.room
         full = list(args)
         for i in sorted(self.known):
             full.insert(i, self.known[i])
@@ -74,7 +88,14 @@ class Executable:
             if ok is not None:
                 value = xp.where(ok, value, old)
             new.append(value)
-        return [xp.asarray(v) for v in outputs], new, ok
+        # A reference that goes out (of an Assign that is fetched) is no array: it stays behind.
+        self.references = [(i, v) for i, v in enumerate(outputs) if is_reference(v)]
+        arrays = [
+            v if isinstance(v, TracedList) else xp.asarray(v)
+            for v in outputs
+            if not is_reference(v)
+        ]
+        return arrays, new, ok
 
     def __call__(self, args: list[Any], ctx: Any) -> list[Any]:
         if self.jitted is None:
@@ -94,7 +115,16 @@ class Executable:
             outputs, _, ok = self.jitted(tuple(args), (), ())
         if ok is not None and not ok:
             raise CheckFailed()
-        return outputs
+        for i, cell in self.references:
+            outputs.insert(i, cell)
+        return [v.to_host() if type(v) is TracedList else v for v in outputs]
+
+
+def is_reference(value: Any) -> bool:
+    """Whether a value is state, or a handle of something: the same in every run of an executable."""
+    return isinstance(value, Cell) or not (
+        hasattr(value, "dtype") or isinstance(value, (TensorList, TracedList))
+    )
 
 
 class CheckFailed(Exception):
@@ -113,9 +143,38 @@ class CompiledProgram:
         self.resources, self.functions = resources, functions
         self.executables: dict[Any, Executable] = {}
         self.refused: CannotCompile | None = None
+        self.room = tracing.Room()
+
+    @classmethod
+    def for_args(
+        cls, program: Program, args: list[Any], resources: Any, functions: Any
+    ) -> CompiledProgram:
+        """The compiled form of a program that takes arguments like these."""
+        static, refused = static_inputs(program, functions)
+        if refused:
+            names = ", ".join(sorted(n.op.name for n in refused))
+            raise CannotCompile(
+                None, f"values that must be known while compiling follow from state: {names}"
+            )
+        handles = [i for i, a in enumerate(args) if is_reference(a)]
+        return cls(program, sorted({*static, *handles}), resources, functions)
+
+    def give_room(self) -> bool:
+        """Doubles the room of lists, after a check failed that the interpreter does not confirm; False where
+        no list's room was guessed."""
+        if not self.room.is_guessed or self.room.size > _LARGEST_ROOM:
+            return False
+        self.room.size = max(64, 2 * self.room.size)
+        self.executables.clear()
+        return True
 
     def __call__(self, args: list[Any], ctx: Any) -> list[Any]:
         """Runs compiled; raises CannotCompile where it cannot, CheckFailed where a condition fails."""
+        if any(type(a) is TensorList for a in args):
+            try:
+                args = [TracedList.from_host(a) if type(a) is TensorList else a for a in args]
+            except ValueError as e:
+                raise CannotCompile(None, str(e)) from None
         if self.static:
             known: dict[int, Any] = {}
             key = []
@@ -133,52 +192,11 @@ class CompiledProgram:
             known, key = {}, []
             executable = self.executables.get(())
         if executable is None:
-            executable = Executable(self.program, known, self.resources, self.functions)
+            executable = Executable(
+                self.program, known, self.resources, self.functions, self.room
+            )
             self.executables[tuple(key)] = executable
         return executable(args, ctx)
-
-
-def static_inputs(program: Program, is_host_value: Any) -> tuple[list[int], set[Any]]:
-    """Which inputs of a program must be known while compiling, and which nodes make that impossible.
-
-    A value that an op needs while compiling (the shape of a reshape) may follow from inputs by arithmetic;
-    these inputs are then part of the executable's key. Where it follows from state, the node is refused.
-    """
-    producer: dict[int, Any] = {}
-    for node in program.nodes:
-        for slot in node.outputs:
-            if slot >= 0:
-                producer[slot] = node
-    inputs = {slot: i for i, slot in enumerate(program.inputs)}
-    wanted: set[int] = set()
-    refused: set[Any] = set()
-    for node in program.nodes:
-        if not node.static:
-            continue
-        stack = [node.inputs[i] for i in node.static]
-        seen: set[int] = set()
-        found: set[int] = set()
-        possible = True
-        while stack:
-            slot = stack.pop()
-            if slot in seen:
-                continue
-            seen.add(slot)
-            if slot in inputs:
-                found.add(inputs[slot])
-                continue
-            source = producer[slot]
-            if source.decl.shape_only or source.decl.name == "Const":
-                continue
-            if source.decl.stateful or source.derefs or source.wants_context:
-                possible = False
-                break
-            stack.extend(source.inputs)
-        if possible:
-            wanted |= found
-        else:
-            refused.add(node)
-    return sorted(wanted), refused
 
 
 __all__ = ["CheckFailed", "CompiledProgram", "CannotCompile", "interpreter", "static_inputs"]

@@ -78,7 +78,33 @@ class Context:
 
     def call(self, name: str, args: list[Any]) -> list[Any]:
         """Runs a function of the library on values of its arguments."""
-        return run(self.functions.program(name), args, self)
+        return _flow().call(self, name, args)
+
+    def branch(self, index: Any, cases: list[tuple[str, list[Any]]]) -> list[Any]:
+        """Runs one of several (function, arguments)."""
+        name, args = cases[int(index)]
+        return _flow().call(self, name, args)
+
+    def loop(self, cond: str, body: str, args: list[Any]) -> list[Any]:
+        """Runs function `body` on its own results for as long as function `cond` says so."""
+        return _flow().run_loop(self, cond, body, args)
+
+    def count(self, body: str, start: Any, limit: Any, delta: Any, args: list[Any]) -> list[Any]:
+        """Runs function `body` on a counter and its own results."""
+        return _flow().run_counter(self, body, start, limit, delta, args)
+
+    def missing(self, dtype: Any, shape: Any) -> Any:
+        """What stands for a value that nobody reads."""
+        if dtype.np is None:
+            return None
+        sizes = () if shape is None else tuple(0 if d is None else d for d in shape)
+        return np.broadcast_to(np.zeros((), dtype.np), sizes)
+
+
+def _flow() -> Any:
+    from weft.engine import control_flow  # which is written on top of this module
+
+    return control_flow
 
 
 def uninitialized(cell: Cell) -> errors.OpError:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from weft.framework import constant_value, errors
+from weft.ops.flow.traced_list import TracedList
 
 
 class NumpyNamespace:
@@ -164,6 +165,9 @@ def load_jax() -> Any:
                 import jax
 
                 jax.config.update("jax_enable_x64", True)
+                jax.tree_util.register_pytree_node(
+                    TracedList, TracedList.flatten, TracedList.unflatten
+                )
                 _jax = jax
     return _jax
 

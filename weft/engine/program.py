@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from weft.framework import registry
+from weft.framework import dtypes, registry
+from weft.framework.attributes import Func
 from weft.framework.operation import Operation
 from weft.framework.shape_inference import keyword_attrs
 from weft.framework.shape_rules import is_full
@@ -39,6 +40,7 @@ class Node:
         "flat_outputs",
         "dtypes",
         "memo",
+        "calls",
     )
 
     def __init__(self, op: Operation, inputs: tuple[int, ...], outputs: tuple[int, ...]):
@@ -68,9 +70,21 @@ class Node:
         self.memo: Any = (
             None  # what a kernel keeps between runs of this node: derived from attributes only
         )
+        self.calls = called_functions(op)
 
     def __repr__(self) -> str:
         return f"<node {self.op._name} ({self.decl.name})>"
+
+
+def called_functions(op: Operation) -> tuple[str, ...]:
+    """The names of the functions that an operation calls."""
+    names = []
+    for value in op._attrs.values():
+        if type(value) is Func:
+            names.append(value.name)
+        elif type(value) is list:
+            names.extend(v.name for v in value if type(v) is Func)
+    return tuple(names)
 
 
 def _groups(args: Any, attrs: dict[str, Any]) -> list[tuple[int, int] | int]:
@@ -127,7 +141,16 @@ def _static_positions(op: Operation, groups: Any) -> tuple[int, ...]:
 class Program:
     """Nodes in order; `inputs` and `outputs` are slots."""
 
-    __slots__ = ("nodes", "inputs", "outputs", "n_slots", "slot_of", "name", "memo")
+    __slots__ = (
+        "nodes",
+        "inputs",
+        "outputs",
+        "n_slots",
+        "slot_of",
+        "name",
+        "memo",
+        "value_inputs",
+    )
 
     def __init__(
         self,
@@ -159,8 +182,25 @@ class Program:
         self.slot_of = slot_of
         self.name = name
         self.memo: dict[Any, Any] = {}
+        # Inputs that take values: a reference that is passed is read.
+        self.value_inputs = [
+            i
+            for i, t in enumerate(inputs)
+            if not t._dtype._is_ref_dtype and t._dtype is not dtypes.resource
+        ]
         if free:
             _mark_last_uses(nodes, set(self.outputs))
+
+
+def node_program(op: Operation) -> Program:
+    """A program of one operation, with an input for each of its inputs, even where two are the same."""
+    n, m = len(op._inputs), len(op._outputs)
+    program = Program((), [], [], op._name)
+    node = Node(op, tuple(range(n)), tuple(range(n, n + m)))
+    program.nodes = [node]
+    program.inputs, program.outputs = list(node.inputs), list(node.outputs)
+    program.n_slots = n + m
+    return program
 
 
 def _mark_last_uses(nodes: list[Node], kept: set[int]) -> None:

@@ -94,15 +94,21 @@ class FuncGraph(Graph):
                 raise ValueError(
                     f"Tensor {tensor} is of another graph than the function '{self.name}' that uses it."
                 )
+        if inner_outer is not tensor and id(inner_outer) in self._captures:
+            return self._captures[id(inner_outer)][1]
         placeholder = self._placeholder(
             tensor.dtype, tensor._dims, self._capture_name(tensor, name)
         )
         if tensor.dtype is dtypes.resource:
             placeholder._handle_data = handle_data(tensor)
         placeholder._op._captured = inner_outer  # so that a constant is known to be one inside as well
-        self._captures[id(tensor)] = (inner_outer, placeholder)
+        self._captures[id(inner_outer)] = (inner_outer, placeholder)
         self.inputs.append(placeholder)
         return placeholder
+
+    def set_arguments(self, arguments: list[Tensor], captured: list[Any]) -> None:
+        """Makes the inputs these arguments, then what stands for the captured tensors, in this order."""
+        self.inputs = [*arguments, *(self.capture(t) for t in captured)]
 
     @staticmethod
     def _capture_name(tensor: Any, name: str | None) -> str:

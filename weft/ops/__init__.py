@@ -29,6 +29,9 @@ import weft.ops.array.split
 import weft.ops.array.strided_slice
 import weft.ops.array.transpose
 import weft.ops.array.unique
+import weft.ops.flow.cond
+import weft.ops.flow.functional
+import weft.ops.flow.while_loop
 import weft.ops.math.argmax
 import weft.ops.math.arithmetic
 import weft.ops.math.bits

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from weft.engine.program import Program, order
-from weft.framework import errors
+from weft.engine.program import Node, Program, called_functions, order
+from weft.engine.static_values import static_arguments
+from weft.framework import dtypes, errors
 
 
 class FunctionPrograms:
@@ -13,16 +14,80 @@ class FunctionPrograms:
 
     def __init__(self, graph: Any):
         self._graph = graph
-        self._programs: dict[str, tuple[Any, Program]] = {}
+        self._programs: dict[str, tuple[Any, int, Program]] = {}
+        self._why: dict[str, str] = {}
+        self._gradients: dict[str, str] = {}
 
     def program(self, name: str) -> Program:
+        """The program of a function; NotFoundError if the library has none of that name."""
         found = self._programs.get(name)
         function = self._graph._get_function(name)
         if function is None:
             raise errors.NotFoundError(None, None, f"Function {name} is not defined.")
-        if found is None or found[0] is not function:
-            found = self._programs[name] = (function, function_program(function))
-        return found[1]
+        wanted = len(
+            function.control_outputs
+        )  # grows where an operation outside waits for one inside
+        if found is None or found[0] is not function or found[1] != wanted:
+            found = self._programs[name] = (function, wanted, function_program(function))
+            self._why.pop(name, None)
+        return found[2]
+
+    def gradient_of(self, name: str) -> str:
+        """The name of the function that computes the gradient of a function."""
+        found = self._gradients.get(name)
+        if found is None:
+            from weft.ops.flow.function_gradient import gradient_function
+
+            function = self._graph._get_function(name)
+            if function is None:
+                raise errors.NotFoundError(None, None, f"Function {name} is not defined.")
+            found = self._gradients[name] = gradient_function(self._graph, function).name
+        return found
+
+    @property
+    def stays_interpreted(self) -> bool:
+        """Whether nothing is to be compiled."""
+        from weft.runtime import segment
+
+        return segment.forced_tier == "interpret"
+
+    def why_interpreted(self, op: Any) -> str:
+        """Why XLA cannot take an operation, with the functions that it calls; "" where it can."""
+        decl = op._decl
+        if not decl.is_compilable or (decl.host and decl.host(op)):
+            return f"{op._name} ({decl.name}) runs on the host"
+        for t in (*op._inputs, *op._outputs):
+            if t._dtype.base_dtype is dtypes.string:
+                return f"{op._name} ({decl.name}) has strings"
+        names = called_functions(op)
+        if not names:
+            return ""
+        if decl.name == "SymbolicGradient":
+            names = (self.gradient_of(names[0]),)
+        for name in names:
+            why = self._why_function(name)
+            if why:
+                return why
+        node = Node(op, tuple(range(len(op._inputs))), (-1,) * len(op._outputs))
+        if static_arguments(node, self) is None:
+            return f"{op._name} needs values while compiling that follow from a loop or from state"
+        return ""
+
+    def _why_function(self, name: str) -> str:
+        try:
+            program = self.program(name)
+        except errors.NotFoundError as e:
+            return e.message
+        known = self._why.get(name)
+        if known is None:
+            self._why[name] = f"function {name} calls itself"
+            known = ""
+            for node in program.nodes:
+                known = self.why_interpreted(node.op)
+                if known:
+                    break
+            self._why[name] = known
+        return known
 
 
 def function_program(function: Any) -> Program:

@@ -8,10 +8,9 @@ import numpy as np
 
 from weft.engine import interpreter
 from weft.engine.cell import Cell
-from weft.engine.compiler import CannotCompile, CheckFailed, CompiledProgram, static_inputs
+from weft.engine.compiler import CannotCompile, CheckFailed, CompiledProgram
 from weft.engine.program import Node, Program
-from weft.framework import dtypes, errors
-from weft.framework.attributes import Func
+from weft.framework import errors
 
 # Estimated microseconds; the rule counts work, never the clock, so that a run can be repeated exactly.
 _PER_NODE = 2.0
@@ -24,31 +23,9 @@ _COMPILE_PER_NODE = 600.0
 forced_tier: str | None = None  # "interpret" or "compile"; set by weft.testing.tier
 
 
-def can_compile(op: Any, functions: Any, seen: frozenset[str] = frozenset()) -> bool:
+def can_compile(op: Any, functions: Any) -> bool:
     """Whether XLA can take an operation, with the functions that it calls."""
-    decl = op._decl
-    if not decl.is_compilable or (decl.host and decl.host(op)):
-        return False
-    for t in op._outputs:
-        if t._dtype.base_dtype is dtypes.string:
-            return False
-    for t in op._inputs:
-        if t._dtype.base_dtype is dtypes.string:
-            return False
-    for value in op._attrs.values():
-        for item in value if type(value) is list else (value,):
-            if type(item) is Func and item.name not in seen:
-                function = op._graph._get_function(item.name)
-                if function is None:
-                    return False
-                inner = seen | {item.name}
-                if not all(
-                    can_compile(o, functions, inner)
-                    for o in function.get_operations()
-                    if o._decl.name != "Placeholder"
-                ):
-                    return False
-    return True
+    return not functions.why_interpreted(op)
 
 
 class Segment:
@@ -73,7 +50,6 @@ class Segment:
         ] = {}  # estimated work done by the interpreter, by shapes of inputs
         self.work_of: dict[Any, float] = {}  # of one run
         self.ready: set[Any] = set()  # shapes that are compiled
-        self.static: list[int] | None = None
         self.dynamic = [i for i, t in enumerate(tensors) if t._dims is None or None in t._dims]
         self._device_constants: dict[int, Any] = {}
         self._constant_ids: dict[int, Any] = {}
@@ -116,28 +92,20 @@ class Segment:
 
     def _run_compiled(self, args: list[Any], key: Any, ctx: Any) -> list[Any]:
         if self.compiled is None:
-            self.static, refused = static_inputs(self.program, ctx.functions)
-            if refused:
-                names = ", ".join(sorted(n.op.name for n in refused))
-                return self._refuse(
-                    f"values that must be known while compiling follow from state: {names}",
-                    args,
-                    ctx,
+            try:
+                self.compiled = CompiledProgram.for_args(
+                    self.program, args, ctx.resources, ctx.functions
                 )
-            handles = [
-                i
-                for i, a in enumerate(args)
-                if not isinstance(a, np.ndarray) and not hasattr(a, "dtype")
-            ]
-            handles += [i for i, a in enumerate(args) if isinstance(a, Cell)]
-            static = sorted({*self.static, *handles})
-            self.compiled = CompiledProgram(self.program, static, ctx.resources, ctx.functions)
+            except CannotCompile as e:
+                return self._refuse(e.why, args, ctx)
         try:
             results = self.compiled(self._on_device(args), ctx)
         except CannotCompile as e:
             return self._refuse(e.why, args, ctx)
         except CheckFailed:
-            interpreter.run(self.program, args, ctx)
+            results = interpreter.run(self.program, args, ctx)
+            if self.compiled.give_room():
+                return results
             raise errors.InvalidArgumentError(
                 None,
                 None,
@@ -202,8 +170,10 @@ def estimate_node(node: Node) -> float:
         return out * inner * 2 * _PER_FLOP
     if "Conv" in kind and node.op._inputs:
         return max(out, _elements(node.op._inputs[0]._dims)) * 200 * _PER_FLOP
-    if kind in ("While", "StatelessWhile", "PartitionedCall", "StatefulPartitionedCall"):
-        return 20_000.0
+    if kind in ("While", "StatelessWhile"):
+        return node.memo.work_per_run if node.memo is not None else 200.0
+    if node.calls:
+        return 20.0 * len(node.calls)
     return out * _PER_ELEMENT
 
 

@@ -1,0 +1,399 @@
+"""TracedList: a list of tensors while XLA compiles: a buffer with room for some elements, and a length.
+
+The buffer appears when the shape of the elements is known. Until then the list is all zeros, with at most
+one element set; adding such a list to another touches that element only, which keeps the gradient of reading
+one element in a loop as cheap as the read. Elements may be lists themselves: a buffer is a tree of arrays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from weft.framework.dtypes import DType
+from weft.framework.shape_rules import Shape, is_full
+from weft.ops.flow.list_value import TensorList, invalid, merged_shape
+
+_AT_FIRST = (
+    32  # elements that a list of unknown length has room for; doubled where they do not suffice
+)
+
+
+class TracedList:
+    """A list of tensors of one shape, in a trace."""
+
+    __slots__ = (
+        "element_dtype",
+        "element_shape",
+        "max_elements",
+        "buffer",
+        "entry",
+        "length",
+        "capacity",
+    )
+
+    def __init__(
+        self,
+        element_dtype: DType,
+        element_shape: Shape,
+        buffer: Any = None,
+        length: Any = 0,
+        capacity: int | None = None,
+        entry: Any = None,
+        max_elements: int = -1,
+    ):
+        self.element_dtype, self.element_shape = element_dtype, element_shape
+        self.buffer = buffer  # a tree of arrays, each with the elements along its first axis
+        self.entry = (
+            entry  # (index, element): the only one that is not zero, while there is no buffer
+        )
+        self.length = np.asarray(length, np.int32) if isinstance(length, int) else length
+        self.capacity = capacity  # None: not settled yet
+        self.max_elements = max_elements
+
+    # -- as a tree
+
+    def flatten(self) -> tuple[tuple, tuple]:
+        known = self.length if isinstance(self.length, np.ndarray) else None
+        children = (self.buffer, self.entry, None if known is not None else self.length)
+        return children, (
+            self.element_dtype,
+            self.element_shape,
+            None if known is None else int(known),
+            self.capacity,
+            self.max_elements,
+        )
+
+    @classmethod
+    def unflatten(cls, aux: tuple, children: tuple) -> TracedList:
+        dtype, shape, known, capacity, most = aux
+        buffer, entry, length = children
+        return cls(dtype, shape, buffer, length if known is None else known, capacity, entry, most)
+
+    def _with(self, **changes: Any) -> TracedList:
+        fields = {name: getattr(self, name) for name in self.__slots__}
+        return TracedList(**{**fields, **changes})
+
+    # -- parts
+
+    @property
+    def known_length(self) -> int | None:
+        return int(self.length) if isinstance(self.length, np.ndarray) else None
+
+    def _shape(self, element_shape: Shape = None) -> Shape:
+        return merged_shape(self.element_shape, element_shape)
+
+    def materialized(self, ctx: Any, like: Any = None) -> TracedList:
+        """The list with its buffer; `like` is an element."""
+        if self.buffer is not None:
+            return self
+        xp, jax = ctx.xp, ctx.xp.jax
+        if like is None and self.entry is not None:
+            like = self.entry[1]
+        capacity = self._settled_capacity(ctx)
+        if like is None:
+            if not is_full(self.element_shape) or self.element_dtype.np is None:
+                raise ctx.cannot("the shape of the elements of a list is not known")
+            like = xp.jax.ShapeDtypeStruct(self.element_shape, self.element_dtype.np)
+        buffer = jax.tree.map(lambda x: xp.zeros((capacity, *x.shape), x.dtype), like)
+        if self.entry is not None:
+            buffer = _put(jax, buffer, *self.entry)
+        return self._with(buffer=buffer, entry=None, capacity=capacity)
+
+    def _settled_capacity(self, ctx: Any) -> int:
+        if self.capacity is not None:
+            return self.capacity
+        if self.max_elements >= 0:
+            return self.max_elements
+        return self.known_length or ctx.room_for_list(_AT_FIRST)
+
+    def _check_index(self, ctx: Any, i: Any, message: Callable[[], str]) -> None:
+        ctx.xp.check((i >= 0) & (i < self.length), message)
+
+    def at(self, ctx: Any, i: Any, element_shape: Shape = None) -> Any:
+        self._check_index(
+            ctx, i, lambda: f"Trying to access element {i} in a list with {self.length} elements."
+        )
+        xp, jax = ctx.xp, ctx.xp.jax
+        shape = self._shape(element_shape)
+        if self.buffer is None and self.entry is None and is_full(shape):
+            return xp.zeros(shape, self.element_dtype.np)
+        full = self.materialized(ctx)
+        return jax.tree.map(
+            lambda x: xp.lax.dynamic_index_in_dim(x, i, 0, keepdims=False), full.buffer
+        )
+
+    def with_item(self, ctx: Any, i: Any, x: Any) -> TracedList:
+        self._check_index(
+            ctx, i, lambda: f"Trying to modify element {i} in a list with {self.length} elements."
+        )
+        self._check_item(x)
+        if self.buffer is None and self.entry is None:
+            return self._with(entry=(ctx.xp.asarray(i), x))
+        full = self.materialized(ctx, x)
+        return full._with(buffer=_put(ctx.xp.jax, full.buffer, i, x))
+
+    def _check_item(self, x: Any) -> None:
+        shape = getattr(x, "shape", None)
+        if hasattr(self.buffer, "shape") and shape is not None:
+            if tuple(self.buffer.shape[1:]) != tuple(shape):
+                raise invalid("The elements of a compiled list have different shapes.")
+
+    def pushed(self, ctx: Any, x: Any) -> TracedList:
+        xp = ctx.xp
+        self._check_item(x)
+        if self.buffer is None:
+            # A list that grows has more room than elements.
+            self = self._with(capacity=self._room(ctx)).materialized(ctx, x)
+        if self.max_elements >= 0:
+            xp.check(self.length < self.max_elements, lambda: "Tried to push item into a full list")
+        n = self.known_length
+        if n is None:
+            ctx.check_room(self.length < self.capacity)
+        elif n >= self.capacity:
+            self = self._grown(ctx, max(2 * self.capacity, 8))
+        return self._with(
+            buffer=_put(xp.jax, self.buffer, self.length, x), length=self.length + np.int32(1)
+        )
+
+    def _room(self, ctx: Any) -> int:
+        if self.capacity is not None:
+            return self.capacity
+        if self.max_elements >= 0:
+            return self.max_elements
+        n = self.known_length
+        return ctx.room_for_list(_AT_FIRST) + (n or 0)
+
+    def popped(self, ctx: Any, element_shape: Shape = None) -> tuple[TracedList, Any]:
+        xp = ctx.xp
+        xp.check(self.length > 0, lambda: "Trying to pop from an empty list.")
+        last = self.length - np.int32(1)
+        shape = self._shape(element_shape)
+        if self.buffer is None and self.entry is None:
+            if not is_full(shape) or self.element_dtype.np is None:
+                raise ctx.cannot("the shape of the elements of a list is not known")
+            return self._with(length=last), xp.zeros(shape, self.element_dtype.np)
+        full = self.materialized(ctx)
+        item = xp.jax.tree.map(
+            lambda x: xp.lax.dynamic_index_in_dim(x, last, 0, keepdims=False), full.buffer
+        )
+        return full._with(length=last), item
+
+    # -- the whole
+
+    def stacked(self, ctx: Any, element_shape: Shape, num_elements: int = -1) -> Any:
+        n = self.known_length
+        if n is None:
+            if num_elements < 0:
+                raise ctx.cannot("the length of a list is not known, and so the shape of its stack")
+            ctx.xp.check(
+                self.length == num_elements,
+                lambda: (
+                    f"Operation expected a list with {num_elements} elements but got a list of "
+                    "another length."
+                ),
+            )
+            n = num_elements
+        elif num_elements >= 0 and n != num_elements:
+            raise invalid(
+                f"Operation expected a list with {num_elements} elements but got a list with {n} elements."
+            )
+        full = self._with(element_shape=self._shape(element_shape)).materialized(ctx)
+        if isinstance(full.buffer, TracedList):
+            raise ctx.cannot("a list of lists is stacked")
+        return full.buffer[:n] if n != full.capacity else full.buffer
+
+    def gathered(self, ctx: Any, indices: Any, element_shape: Shape) -> Any:
+        self._check_index(ctx, indices, lambda: "Trying to access an element outside of a list.")
+        full = self._with(element_shape=self._shape(element_shape)).materialized(ctx)
+        return full.buffer[indices]
+
+    def scattered(self, ctx: Any, indices: Any, rows: Any) -> TracedList:
+        self._check_index(ctx, indices, lambda: "Trying to scatter outside of a list.")
+        full = self.materialized(ctx, ctx.xp.jax.ShapeDtypeStruct(rows.shape[1:], rows.dtype))
+        return full._with(buffer=full.buffer.at[indices].set(rows))
+
+    def resized(self, ctx: Any, n: Any) -> TracedList:
+        xp = ctx.xp
+        xp.check(n >= 0, lambda: "TensorListResize expects size to be non-negative.")
+        if self.buffer is None:
+            if self.entry is None:
+                return self._with(length=n, capacity=int(n) if isinstance(n, np.ndarray) else None)
+            self = self.materialized(ctx)
+        if isinstance(n, np.ndarray) and int(n) > self.capacity:
+            self = self._grown(ctx, int(n))
+        elif not isinstance(n, np.ndarray):
+            ctx.check_room(n <= self.capacity)
+        # What lies behind the old length may have been something before it was popped.
+        old = self.length
+        keep = xp.arange(self.capacity) < old
+        buffer = xp.jax.tree.map(
+            lambda x: xp.where(keep.reshape((-1,) + (1,) * (x.ndim - 1)), x, xp.zeros_like(x)),
+            self.buffer,
+        )
+        return self._with(buffer=buffer, length=n)
+
+    def _grown(self, ctx: Any, capacity: int) -> TracedList:
+        xp = ctx.xp
+
+        def grow(x: Any) -> Any:
+            more = xp.zeros((capacity - x.shape[0], *x.shape[1:]), x.dtype)
+            return xp.concatenate([x, more])
+
+        return self._with(buffer=xp.jax.tree.map(grow, self.buffer), capacity=capacity)
+
+    def added(self, ctx: Any, other: TracedList) -> TracedList:
+        """The elementwise sum."""
+        a, b = self, other
+        if a.known_length is None or b.known_length is None:
+            ctx.xp.check(
+                a.length == b.length, lambda: "Trying to add two lists of different lengths"
+            )
+        elif a.known_length != b.known_length:
+            raise invalid(
+                "Trying to add two lists of tensors with different lengths. One is "
+                f"{a.known_length} and the other is {b.known_length}"
+            )
+        if a.known_length is None and b.known_length is not None:
+            a = a._with(length=b.length)
+        if a.buffer is None and (b.buffer is not None or a.entry is None):
+            a, b = b._with(length=a.length), a
+        if b.buffer is None:
+            if b.entry is None:
+                return a
+            a = a.materialized(ctx, b.entry[1])
+            i, x = b.entry
+            # The index may be a guess of a list with nothing set; then the element is zero.
+            return a._with(buffer=_put(ctx.xp.jax, a.buffer, i, x, add=True))
+        if a.capacity < b.capacity:
+            a, b = b._with(length=a.length), a
+        if b.capacity < a.capacity:
+            b = b._grown(ctx, a.capacity)
+        tree = ctx.xp.jax.tree
+        return a._with(buffer=tree.map(lambda x, y: x + y, a.buffer, b.buffer))
+
+    def zeros(self, ctx: Any) -> TracedList:
+        if self.buffer is None:
+            return self._with(entry=None)
+        return self._with(buffer=ctx.xp.jax.tree.map(ctx.xp.zeros_like, self.buffer))
+
+    # -- making two alike, at the ends of branches and round a loop
+
+    def merged(self, ctx: Any, other: Any) -> TracedList:
+        """What both can be made like: a list of specs, whose leaves have no values."""
+        if not isinstance(other, TracedList):
+            raise invalid("A list and a tensor cannot stand for each other.")
+        a, b = self._spec(ctx), other._spec(ctx)
+        if a.buffer is None and b.buffer is not None:
+            a, b = b, a
+        known = a.known_length
+        capacity = max((c for c in (a.capacity, b.capacity) if c is not None), default=None)
+        return a._with(
+            element_shape=a.element_shape if a.element_shape == b.element_shape else None,
+            length=_LENGTH if known is None or known != b.known_length else known,
+            capacity=capacity,
+            max_elements=max(a.max_elements, b.max_elements),
+        )
+
+    def _spec(self, ctx: Any) -> TracedList:
+        """The list with a buffer of specs if it has a buffer, or one element that is set."""
+        if self.buffer is not None:
+            tree = ctx.xp.jax.tree
+            return self._with(buffer=tree.map(lambda x: _Spec(x.shape, x.dtype), self.buffer))
+        if self.entry is None:
+            return self
+        capacity = self._settled_capacity(ctx)
+        buffer = ctx.xp.jax.tree.map(lambda x: _Spec((capacity, *x.shape), x.dtype), self.entry[1])
+        return self._with(buffer=buffer, entry=None, capacity=capacity)
+
+    def is_like(self, like: TracedList) -> bool:
+        """Whether the list has the form that `merged` gave."""
+        return (
+            (self.buffer is None) == (like.buffer is None)
+            and self.entry is None
+            and self.capacity == like.capacity
+            and (self.known_length is None) == (like.known_length is None)
+            and self.element_shape == like.element_shape
+            and self.max_elements == like.max_elements
+        )
+
+    def shaped_like(self, ctx: Any, like: TracedList) -> TracedList:
+        """The same list in the form of another."""
+        out: TracedList = self
+        if like.buffer is not None:
+            if out.buffer is None:
+                element = ctx.xp.jax.tree.map(lambda x: _Spec(x.shape[1:], x.dtype), like.buffer)
+                out = out._with(capacity=out.capacity or like.capacity).materialized(ctx, element)
+            if out.capacity < like.capacity:  # type: ignore[operator]
+                out = out._grown(ctx, like.capacity)  # type: ignore[arg-type]
+        else:
+            out = out._with(capacity=like.capacity)
+        if like.known_length is None:
+            out = out._with(length=ctx.xp.asarray(out.length))
+        return out._with(element_shape=like.element_shape, max_elements=like.max_elements)
+
+    def empty_like(self, xp: Any) -> TracedList:
+        """A list of this form that nobody reads."""
+        buffer = xp.jax.tree.map(lambda x: xp.zeros(x.shape, x.dtype), self.buffer)
+        length = self.length if self.known_length is not None else xp.zeros((), np.int32)
+        return self._with(buffer=buffer, length=length)
+
+    # -- in and out of the interpreter
+
+    @classmethod
+    def from_host(cls, value: TensorList, room: int | None = None) -> TracedList:
+        """A list of the interpreter as arguments of a compiled program; ValueError where shapes differ."""
+        items = value.items
+        shape = value.element_shape
+        n = len(items)
+        there = [x for x in items if x is not None]
+        if any(isinstance(x, TensorList) for x in there):
+            raise ValueError("a list of lists comes from the interpreter")
+        if there and any(x.shape != there[0].shape for x in there):
+            raise ValueError("the elements of a list have different shapes")
+        if not there:
+            return cls(value.element_dtype, shape, None, n, max_elements=value.max_elements)
+        buffer = np.stack(value.filled(there[0].shape))
+        return cls(value.element_dtype, shape, buffer, n, n, max_elements=value.max_elements)
+
+    def to_host(self) -> TensorList:
+        """The list as the interpreter has it."""
+        n = int(self.length)
+        if self.buffer is None:
+            few = {} if self.entry is None else {int(self.entry[0]): np.asarray(self.entry[1])}
+            return TensorList(
+                self.element_dtype, self.element_shape, None, self.max_elements, n, few
+            )
+        items: list[Any]
+        if isinstance(self.buffer, TracedList):
+            items = [_element(self.buffer, i).to_host() for i in range(n)]
+        else:
+            array = np.asarray(self.buffer)
+            items = [array[i, ...] for i in range(n)]
+        return TensorList(self.element_dtype, self.element_shape, items, self.max_elements)
+
+
+class _Spec:
+    def __init__(self, shape: tuple, dtype: Any):
+        self.shape, self.dtype = tuple(shape), dtype
+
+
+_LENGTH: Any = _Spec((), np.int32)  # stands for a length that is traced
+
+
+def _put(jax: Any, buffer: Any, i: Any, x: Any, add: bool = False) -> Any:
+    def one(b: Any, e: Any) -> Any:
+        if add:
+            e = e + jax.lax.dynamic_index_in_dim(b, i, 0, keepdims=False)
+        return jax.lax.dynamic_update_index_in_dim(b, e.astype(b.dtype), i, 0)
+
+    return jax.tree.map(one, buffer, x)
+
+
+def _element(stack: TracedList, i: int) -> TracedList:
+    """Element `i` of a buffer of lists."""
+    import jax
+
+    return jax.tree.map(lambda x: x[i], stack)
