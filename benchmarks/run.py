@@ -126,6 +126,9 @@ class _Failed(Exception):
 
 def _once(python: str, implementation: str, module: str, timeout: int = 900) -> dict[str, float]:
     environment = dict(os.environ, TF_CPP_MIN_LOG_LEVEL="3", PYTHONWARNINGS="ignore")
+    # Nobody compiles sources anew in each process, whatever the environment says of bytecode.
+    environment["PYTHONPYCACHEPREFIX"] = str(peers.CACHE / "bytecode")
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
     if implementation == "weft":
         environment["PYTHONPATH"] = str(HERE.parent)
     else:

@@ -1,5 +1,6 @@
 """`import weft` is light: nothing heavy is loaded, and little time goes by, before it is used."""
 
+import os
 import subprocess
 import sys
 import textwrap
@@ -7,9 +8,13 @@ import textwrap
 HEAVY = ("jax", "jaxlib", "grpc", "scipy", "rich", "typer")
 
 
-def run(program: str) -> str:
+def run(program: str, **environment: str) -> str:
     done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", textwrap.dedent(program)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env={**os.environ, **environment},
     )
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
@@ -35,7 +40,7 @@ def test_building_a_graph_loads_nothing_heavy():
     assert loaded == "[]"
 
 
-def test_import_takes_less_than_a_third_of_a_second():
+def test_import_takes_less_than_a_third_of_a_second(tmp_path):
     # The best of several: what is asked is the cost of the import, not what else the machine does.
     program = """
         import time
@@ -43,5 +48,7 @@ def test_import_takes_less_than_a_third_of_a_second():
         import weft
         print(time.perf_counter() - start)
     """
-    run(program)  # writes the bytecode
-    assert min(float(run(program)) for _ in range(5)) < 0.3
+    # The bytecode of an earlier import is used, also where the environment would not have it kept.
+    keep = {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(tmp_path)}
+    run(program, **keep)
+    assert min(float(run(program, **keep)) for _ in range(8)) < 0.3
