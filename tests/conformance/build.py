@@ -137,7 +137,7 @@ def add_gradients(tf, case, built, shapes):
     outputs = [
         (i, output)
         for i, output in enumerate(built.outputs)
-        if is_differentiable(tf, output.dtype) and (case.only is None or i in case.only)
+        if is_differentiable(tf, output.dtype) and case.receives(i)
     ]
     names = [
         name

@@ -33,6 +33,7 @@ class Case:
         error: class of the error that the call must end in, at build or run time; of several,
             the first is TensorFlow's, where it is not the fitting one.
         eager: whether the op makes sense without a graph.
+        flows: positions of the outputs that gradients flow into; None for all of them.
         only: positions of the outputs whose values are defined; None for all of them.
         oracle: how TensorFlow's CPU kernels can compute it, where they lack it as it is.
         later: the op is welcome but the registry need not have it yet.
@@ -53,6 +54,7 @@ class Case:
         self.errors = (errors,) if isinstance(errors, str) else tuple(errors)
         self.eager = options["eager"]
         self.only = options["only"]
+        self.flows = options["only"] if options["flows"] is None else options["flows"]
         self.oracle = options["oracle"]
         self.later = options["later"]
 
@@ -76,6 +78,10 @@ class Case:
         """Whether the value of this output is defined."""
         return self.exact and (self.only is None or position in self.only)
 
+    def receives(self, position):
+        """Whether a gradient flows into this output."""
+        return self.flows is None or position in self.flows
+
     def wants_gradient(self):
         return self.grad is not False and not self.errors and self.dtype in DIFFERENTIABLE
 
@@ -94,6 +100,7 @@ def row(
     exact_=True,
     error_=None,
     eager_=True,
+    flows_=None,
     only_=None,
     oracle_=None,
     later_=False,
@@ -107,6 +114,7 @@ def row(
         exact=exact_,
         error=error_,
         eager=eager_,
+        flows=flows_,
         only=only_,
         oracle=oracle_,
         later=later_,

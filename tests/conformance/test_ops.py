@@ -76,6 +76,12 @@ def test_compiled(op):
         again = graphs.run_in(session)
         if testing.compilations() != compiled:
             verdict.fail(op, "compiled again for the same shapes")
+        if refusals(session):
+            for key, fetches in graphs.fetches.items():
+                with graphs.session() as alone:
+                    alone.run(fetches, graphs.feeds)
+                    for why in refusals(alone):
+                        verdict.fail(key, f"left to the interpreter: {why}")
     for key, values in found.items():
         if key in gradients:
             family, case = gradients[key]
@@ -87,6 +93,12 @@ def test_compiled(op):
             if case.exact and not case.op.startswith("Random") and not same_bits(first, second):
                 verdict.fail(case.name, "two runs differ")
     verdict.settle()
+
+
+def refusals(session):
+    """Why segments that should have been compiled were not."""
+    steps = [step for plan in session._plans.values() for step in plan.steps]
+    return [step.refused for step in steps if getattr(step, "refused", "")]
 
 
 def representative(pairs):
@@ -142,7 +154,7 @@ def compare_tape(verdict, family, case):
     flowing = [
         (output, build.output_gradient(case, i, output.shape.as_list(), output.dtype.name))
         for i, output in enumerate(outputs)
-        if build.is_differentiable(tf, output.dtype) and (case.only is None or i in case.only)
+        if build.is_differentiable(tf, output.dtype) and case.receives(i)
     ]
     grads = tape.gradient(
         [output for output, _ in flowing],
@@ -300,7 +312,7 @@ def weighted_sum(case, outputs):
     """What the gradients are of: the outputs weighted by the gradients that flow into them."""
     total = 0.0
     for i, output in enumerate(outputs):
-        if output.dtype == np.float64 and (case.only is None or i in case.only):
+        if output.dtype == np.float64 and case.receives(i):
             weights = build.output_gradient(case, i, output.shape, "float64")
             total += float(np.sum(output * weights))
     return total

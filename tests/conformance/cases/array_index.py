@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..case import Family, row
+from ..case import Family, row, script
 from ..values import (
     ANY,
     COMMON,
@@ -412,7 +412,6 @@ rows += [
     row("Where", "", NUMBERS + ("bool",), condition=lit([[1, 0, 2], [0, 0, 3]])),
     row("Where", "vector", "bool", condition=boolean([True, False, True])),
     row("Where", "none", "bool", condition=boolean([False, False])),
-    row("Where", "scalar", "bool", condition=boolean(True), error_="InvalidArgumentError"),
     row("Unique", "", REALS + ("string",), x=lit([3, 1, 3, 2, 1])),
     row("Unique", "int64 positions", x=lit([3, 1, 3]), out_idx=Dtype("int64")),
     row("Unique", "none", x=zeros(0)),
@@ -505,4 +504,27 @@ rows += [
     ),
 ]
 
-FAMILY = Family("array_index", rows)
+
+@script("TopK", "TileGrad", later=True)
+def ops_of_old_graphs(g):
+    """What a new graph may not hold any more, in a GraphDef of their time."""
+    tf = g.tf
+    graph_def = tf.GraphDef()
+    graph_def.versions.producer = 2
+    largest = graph_def.node.add(name="largest", op="TopK", input=["x"])
+    largest.attr["k"].i = 2
+    largest.attr["T"].type = tf.float32.as_datatype_enum
+    summed = graph_def.node.add(name="summed", op="TileGrad", input=["x", "multiples"])
+    summed.attr["T"].type = tf.float32.as_datatype_enum
+    for name, dtype in (("x", tf.float32), ("multiples", tf.int32)):
+        node = graph_def.node.add(name=name, op="Placeholder")
+        node.attr["dtype"].type = dtype.as_datatype_enum
+    found = tf.import_graph_def(
+        graph_def,
+        {"x": g.feed([[1.0, 3.0, 2.0, 5.0]]), "multiples": g.feed([1, 2], "int32")},
+        ["largest:0", "largest:1", "summed:0"],
+    )
+    yield g.run(*found)
+
+
+FAMILY = Family("array_index", rows, [ops_of_old_graphs])

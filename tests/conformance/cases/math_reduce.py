@@ -189,7 +189,8 @@ for op in ("SegmentSum", "SegmentMean", "SegmentProd", "SegmentMax", "SegmentMin
         ),
     ]
 for op in ("UnsortedSegmentSum", "UnsortedSegmentProd", "UnsortedSegmentMax", "UnsortedSegmentMin"):
-    over = NUMBERS if op in ("UnsortedSegmentSum", "UnsortedSegmentProd") else REALS
+    smooth = op in ("UnsortedSegmentSum", "UnsortedSegmentProd")  # no huge number for no elements
+    over = NUMBERS if smooth else REALS
     rows += [
         row(
             op,
@@ -198,6 +199,7 @@ for op in ("UnsortedSegmentSum", "UnsortedSegmentProd", "UnsortedSegmentMax", "U
             data=nonzero(5, 2),
             segment_ids=i32([3, 0, 1, 0, 3]),
             num_segments=const(4),
+            numeric_=smooth,
         ),
         row(
             op,
@@ -206,6 +208,7 @@ for op in ("UnsortedSegmentSum", "UnsortedSegmentProd", "UnsortedSegmentMax", "U
             data=nonzero(4),
             segment_ids=i64([4, 0, 4, 1]),
             num_segments=const(6, "int64"),
+            numeric_=smooth,
         ),
         row(
             op,

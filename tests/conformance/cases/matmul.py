@@ -80,6 +80,15 @@ for op in ("BatchMatMul", "BatchMatMulV2"):
         ),
     ]
 rows += [
+    row("Einsum", "", SINGLES, inputs=[num(2, 3), num(3, 4)], equation="ij,jk->ik", later_=True),
+    row("Einsum", "one", inputs=[num(2, 3, 3)], equation="bii->b", later_=True),
+    row(
+        "Einsum",
+        "ellipsis",
+        inputs=[num(2, 1, 3), num(3, 2)],
+        equation="...a,ab->...b",
+        later_=True,
+    ),
     row("BatchMatMulV2", "broadcast", SINGLES, x=num(2, 1, 2, 3), y=num(3, 3, 2)),
     row("BatchMatMulV2", "broadcast no batch", SINGLES, x=num(2, 3), y=num(4, 3, 2)),
     row(
