@@ -60,10 +60,11 @@ def _to_int(value: Any, attr: Attr, op_name: str) -> int:
 
 
 def _to_float(value: Any, attr: Attr, op_name: str) -> float:
+    """The number as a GraphDef holds it: in single precision."""
     if isinstance(value, (str, bytes)):
         raise _wrong(value, attr, op_name, "float")
     try:
-        return float(value)
+        return float(np.float32(value))
     except (TypeError, ValueError):
         raise _wrong(value, attr, op_name, "float") from None
 

@@ -181,8 +181,10 @@ def _(input, multiples, *, const):
     if n is None:
         return None
     times = const.elements("multiples")
-    if times is None or input is None:
+    if times is None:
         return (None,) * n
+    if input is None:
+        input = (None,) * n
     for i, m in enumerate(times):
         if m is not None and m < 0:
             raise ShapeError(f"Expected multiples[{i}] >= 0, but got {m}")

@@ -227,7 +227,7 @@ def gather_nd_op(xp, params, indices):
     if depth == 0:
         return xp.broadcast_to(params, indices.shape[:-1] + params.shape)
     check_nd_range(xp, indices, params.shape)
-    return params[tuple([indices[..., i] for i in range(depth)])]
+    return xp.constant(params)[tuple([indices[..., i] for i in range(depth)])]
 
 
 @gather_nd_op.shape

@@ -60,12 +60,30 @@ _SLOPE = 2 / np.sqrt(np.pi)
 
 erf = _unary("Erf", "erf", "The error function.", lambda x, y: _bell(x, _SLOPE))
 erfc = _unary("Erfc", "erfc", "1 - erf(x).", lambda x, y: _bell(x, -_SLOPE))
-lgamma = _unary("Lgamma", "gammaln", "log |gamma(x)|.", lambda x, y: digamma(x))
-digamma = _unary(
+
+
+def _lgamma(xp: Any, x: Any) -> Any:
+    return xp.where(xp.isinf(x), np.array(np.inf, x.dtype), _special(xp, "gammaln", x))
+
+
+def _digamma(xp: Any, x: Any) -> Any:
+    is_pole = (x <= 0) & (x == xp.floor(x))
+    return xp.where(is_pole, np.array(np.inf, x.dtype), _special(xp, "digamma", x))
+
+
+lgamma = unary(
+    "Lgamma",
+    FLOATS,
+    _lgamma,
+    "log |gamma(x)|.",
+    lambda op, grad: grad * digamma(op.inputs[0]),
+)
+digamma = unary(
     "Digamma",
-    "digamma",
+    FLOATS,
+    _digamma,
     "The derivative of lgamma.",
-    lambda x, y: polygamma_op(_constant(1, x), x),
+    lambda op, grad: grad * polygamma_op(_constant(1, op.inputs[0]), op.inputs[0]),
 )
 bessel_i0e = _unary(
     "BesselI0e",
@@ -139,7 +157,7 @@ def _polygamma(xp, a, x):
     if not xp.is_numpy:
         a, x = xp.broadcast_arrays(a, x)
         whole = (a >= 0) & (a == xp.floor(a))
-        value = xp.special.polygamma(xp.where(whole, a, 1), x)
+        value = xp.special.polygamma(xp.where(whole, a, 1).astype(np.int32), x)
         return xp.where(whole, value, np.array(np.nan, x.dtype))
     whole = (a >= 0) & (a == np.floor(a))
     value = xp.special.polygamma(np.where(whole, a, 1).astype(int), x)

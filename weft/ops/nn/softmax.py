@@ -78,7 +78,7 @@ def softmax_xent(xp, features, labels):
 def _(features, labels):
     both = broadcast(features, labels)
     if both is None:
-        return (None,), None
+        return (None,), (None, None)
     rank(both, 2, "logits and labels, broadcast together")
     return (both[0],), both
 
