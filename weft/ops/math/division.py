@@ -18,13 +18,14 @@ def _is_integer(x: Any) -> bool:
     return x.dtype.kind in "iu"
 
 
-def _check_divisor(xp: Any, y: Any) -> None:
-    xp.check(y != 0, lambda: "Integer division by zero")
+def _check_divisor(xp: Any, x: Any, y: Any) -> None:
+    if x.size:  # nothing is divided otherwise
+        xp.check(y != 0, lambda: "Integer division by zero")
 
 
 def _truncated_quotient(xp, x, y):
     """x / y of integers, rounded toward zero as in C."""
-    _check_divisor(xp, y)
+    _check_divisor(xp, x, y)
     quotient = x // y
     if x.dtype.kind == "u":
         return quotient
@@ -38,7 +39,7 @@ def _divide(xp, x, y):
 
 def _floor_div(xp, x, y):
     if _is_integer(x):
-        _check_divisor(xp, y)
+        _check_divisor(xp, x, y)
         return x // y
     return xp.floor(x / y)  # not NumPy's `//`, which takes the remainder first: 1 // 0.1 is 10 here
 
@@ -49,7 +50,7 @@ def _truncate_div(xp, x, y):
 
 def _floor_mod(xp, x, y):
     if _is_integer(x):
-        _check_divisor(xp, y)
+        _check_divisor(xp, x, y)
         return xp.remainder(x, y)
     rest = xp.fmod(x, y)
     return xp.where((x < 0) == (y < 0), rest, xp.fmod(rest + y, y))
@@ -57,7 +58,7 @@ def _floor_mod(xp, x, y):
 
 def _truncate_mod(xp, x, y):
     if _is_integer(x):
-        _check_divisor(xp, y)
+        _check_divisor(xp, x, y)
         return x - _truncated_quotient(xp, x, y) * y
     return xp.fmod(x, y)
 

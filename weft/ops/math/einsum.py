@@ -245,8 +245,7 @@ def einsum_op(xp, inputs, *, equation):
     # Each axis goes to its first place; other places of its label are 0 off the diagonal.
     shape = tuple(result.shape[single.index(c)] for c in output)
     places = tuple(
-        np.arange(n).reshape([-1 if c == d else 1 for d in single])
-        for n, c in zip(shape, output)
+        np.arange(n).reshape([-1 if c == d else 1 for d in single]) for n, c in zip(shape, output)
     )
     return xp.scatter(xp.zeros(shape, result.dtype), places, result)
 

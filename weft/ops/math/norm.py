@@ -27,9 +27,7 @@ def _checked(ord: Any, axis: Any) -> tuple[Any, bool]:
         if not all(isinstance(a, int) for a in axis) or axis[0] == axis[1]:
             raise ValueError(_AXIS)
         if ord not in _MATRIX_NORMS:
-            raise ValueError(
-                f"'ord' must be a supported matrix norm in {_MATRIX_NORMS}, got {ord}"
-            )
+            raise ValueError(f"'ord' must be a supported matrix norm in {_MATRIX_NORMS}, got {ord}")
         return axis, True
     if not (isinstance(axis, int) or axis is None):
         raise ValueError(_AXIS)
