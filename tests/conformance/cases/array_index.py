@@ -505,7 +505,7 @@ rows += [
 ]
 
 
-@script("TopK", "TileGrad", later=True)
+@script("TopK", later=True)
 def ops_of_old_graphs(g):
     """What a new graph may not hold any more, in a GraphDef of their time."""
     tf = g.tf
@@ -514,15 +514,10 @@ def ops_of_old_graphs(g):
     largest = graph_def.node.add(name="largest", op="TopK", input=["x"])
     largest.attr["k"].i = 2
     largest.attr["T"].type = tf.float32.as_datatype_enum
-    summed = graph_def.node.add(name="summed", op="TileGrad", input=["x", "multiples"])
-    summed.attr["T"].type = tf.float32.as_datatype_enum
-    for name, dtype in (("x", tf.float32), ("multiples", tf.int32)):
-        node = graph_def.node.add(name=name, op="Placeholder")
-        node.attr["dtype"].type = dtype.as_datatype_enum
+    x = graph_def.node.add(name="x", op="Placeholder")
+    x.attr["dtype"].type = tf.float32.as_datatype_enum
     found = tf.import_graph_def(
-        graph_def,
-        {"x": g.feed([[1.0, 3.0, 2.0, 5.0]]), "multiples": g.feed([1, 2], "int32")},
-        ["largest:0", "largest:1", "summed:0"],
+        graph_def, {"x": g.feed([[1.0, 3.0, 2.0, 5.0]])}, ["largest:0", "largest:1"]
     )
     yield g.run(*found)
 
