@@ -59,6 +59,7 @@ import weft.ops.math.tensordot
 import weft.ops.math.vectors
 import weft.ops.nn.activations
 import weft.ops.nn.bias
+import weft.ops.nn.embedding
 import weft.ops.nn.losses
 import weft.ops.nn.softmax
 import weft.ops.nn.top_k
