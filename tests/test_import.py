@@ -41,12 +41,12 @@ def test_building_a_graph_loads_nothing_heavy():
 
 
 def test_import_takes_less_than_a_third_of_a_second(tmp_path):
-    # The best of several: what is asked is the cost of the import, not what else the machine does.
+    # Processor time, the least of several: what the import costs, not what else the machine does.
     program = """
         import time
-        start = time.perf_counter()
+        start = time.process_time()
         import weft
-        print(time.perf_counter() - start)
+        print(time.process_time() - start)
     """
     # The bytecode of an earlier import is used, also where the environment would not have it kept.
     keep = {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(tmp_path)}
