@@ -45,6 +45,7 @@ import weft.ops.math.einsum
 import weft.ops.math.elementary
 import weft.ops.math.matmul
 import weft.ops.math.norm
+import weft.ops.math.of_sparse
 import weft.ops.math.operators
 import weft.ops.math.ranges
 import weft.ops.math.reduce

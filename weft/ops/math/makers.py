@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from weft.framework.dispatch import NOT_SUPPORTED, handled
 from weft.framework.export import export
 from weft.framework.registry import OpDecl, op
 from weft.framework.shape_rules import broadcasting, same
@@ -55,7 +56,13 @@ def public_unary(decl: OpDecl, *names: str) -> Callable:
     """Exports the function `(x, name=None)` that is exactly the op."""
 
     def function(x, name=None):
-        return decl(x, name=name)
+        try:
+            return decl(x, name=name)
+        except (TypeError, ValueError):
+            result = handled(function, (x,), {"name": name})
+            if result is NOT_SUPPORTED:
+                raise
+            return result
 
     return _named(function, decl, names)
 
@@ -64,7 +71,13 @@ def public_binary(decl: OpDecl, *names: str) -> Callable:
     """Exports the function `(x, y, name=None)` that is exactly the op."""
 
     def function(x, y, name=None):
-        return decl(x, y, name=name)
+        try:
+            return decl(x, y, name=name)
+        except (TypeError, ValueError):
+            result = handled(function, (x, y), {"name": name})
+            if result is NOT_SUPPORTED:
+                raise
+            return result
 
     return _named(function, decl, names)
 
@@ -72,6 +85,7 @@ def public_binary(decl: OpDecl, *names: str) -> Callable:
 def _named(function: Callable, decl: OpDecl, names: tuple[str, ...]) -> Callable:
     function.__name__ = function.__qualname__ = names[0].rpartition(".")[2]
     function.__doc__ = decl.__doc__
+    function.__module__ = "weft.ops.math"
     return export(*names)(function)
 
 

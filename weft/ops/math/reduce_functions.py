@@ -27,17 +27,9 @@ def chosen(old_name: str, old: Any, new_name: str, new: Any) -> Any:
 
 def all_axes(x: Any) -> Any:
     """Every axis of a tensor, as the reductions want it when none is named."""
-    rank = None
-    dims = getattr(x, "dims", None)
-    if dims is not None:
-        rank = len(dims)
-    elif getattr(x, "_is_sparse_tensor", False):
-        shape = x.dense_shape.dims
-        rank = shape[0] if shape else None
-    if rank is not None:
-        return from_array(np.arange(rank, dtype=np.int32), name="Const")
-    rank_tensor = raw.Rank(x if not getattr(x, "_is_sparse_tensor", False) else x.values)
-    return raw.Range(np.int32(0), rank_tensor, np.int32(1), name="range")
+    if x.dims is not None:
+        return from_array(np.arange(len(x.dims), dtype=np.int32), name="Const")
+    return raw.Range(np.int32(0), raw.Rank(x), np.int32(1), name="range")
 
 
 def _reduce(decl: Any, x: Any, axis: Any, keepdims: Any, name: str | None) -> Any:
