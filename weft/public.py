@@ -77,6 +77,8 @@ export_all("dtypes", as_dtype=dtypes.as_dtype, DType=dtypes.DType)
 export_all("dtypes", QUANTIZED_DTYPES=dtypes.QUANTIZED_DTYPES)
 lazy("", "weft.checks", "weft.eager")
 lazy("debugging", "weft.checks")
+lazy("", "weft.metrics.confusion_matrix")
+lazy("math", "weft.metrics.confusion_matrix")
 
 # -- messages, whose classes protobuf makes when they are first asked for -------------------------------
 
@@ -151,3 +153,8 @@ def _load_eager() -> None:
 
 
 context.load_eager = _load_eager
+for _space in ("app", "flags"):
+    lazy(_space, "weft.platform.app")
+lazy("app.flags", "weft.platform.app")
+lazy("logging", "weft.platform.tf_logging")
+lazy("graph_util", "weft.framework.graph_util")
