@@ -43,7 +43,7 @@ def exported(space: str) -> dict[str, Any]:
 def spaces() -> list[str]:
     """Every namespace that has a name, with those above it."""
     out = set()
-    for space in _table:
+    for space in (*_table, *_made, *_lazy):
         while space:
             out.add(space)
             space = space.rpartition(".")[0]

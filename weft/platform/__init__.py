@@ -1,0 +1,1 @@
+"""What programs use around the graph: flags, `app.run`, and logging."""
