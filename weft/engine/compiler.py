@@ -160,11 +160,11 @@ class CompiledProgram:
         return cls(program, sorted({*static, *handles}), resources, functions)
 
     def give_room(self) -> bool:
-        """Doubles the room of lists, after a check failed that the interpreter does not confirm; False where
+        """Gives lists more room, after a check failed that the interpreter does not confirm; False where
         no list's room was guessed."""
         if not self.room.is_guessed or self.room.size > _LARGEST_ROOM:
             return False
-        self.room.size = max(64, 2 * self.room.size)
+        self.room.size = max(128, 4 * self.room.size)
         self.executables.clear()
         return True
 

@@ -135,6 +135,11 @@ def _static_positions(op: Operation, groups: Any) -> tuple[int, ...]:
         names = names(op)
     if not names:
         return ()
+    return named_positions(op, names)
+
+
+def named_positions(op: Operation, names: Iterable[str]) -> tuple[int, ...]:
+    """The positions of the inputs that belong to arguments of these names."""
     return tuple(i for i, arg in enumerate(_flat_args(op)) if arg.name in names)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from weft.engine.program import Node, Program
+from weft.engine.program import Node, Program, named_positions
 
 _BRANCHING = ("If", "StatelessIf", "Case")
 _LOOPS = ("While", "StatelessWhile")
@@ -37,6 +37,9 @@ def static_inputs(program: Program, functions: Any) -> tuple[list[int], set[Any]
                 refused.add(node)
                 continue
             positions = [*positions, *inner]
+        if node.decl.static_if_possible:
+            optional = named_positions(node.op, node.decl.static_if_possible)
+            wanted |= _sources([node.inputs[i] for i in optional], inputs, producer) or set()
         if not positions:
             continue
         found = _sources([node.inputs[i] for i in positions], inputs, producer)

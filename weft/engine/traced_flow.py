@@ -214,7 +214,10 @@ def loop(ctx: TraceContext, cond: str, body: str, args: list[Any]) -> list[Any]:
     first = tracing.trace(cond_program, args, ctx)[0]
     if is_known(first) and not first.any():
         return args
-    bound, finals = trip_bound(cond_program, body_program, args)
+    bound: int | None = None
+    finals: dict[int, Any] = {}
+    if any(isinstance(a, TracedList) for a in args):  # which need room
+        bound, finals = trip_bound(cond_program, body_program, args)
     fixed = [is_invariant(body_program, i) or (is_opaque(a)) for i, a in enumerate(args)]
 
     def step(inner: TraceContext, varying: list[Any]) -> list[Any]:

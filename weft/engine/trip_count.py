@@ -15,7 +15,7 @@ from weft.engine.program import Node, Program
 from weft.engine.static_values import is_invariant
 from weft.framework import shape_inference
 
-_LONGEST = 20_000  # iterations; longer loops are not counted
+_LONGEST = 5_000  # iterations; longer loops are not counted
 _LARGEST_SLICE = 24  # nodes
 _LARGEST_VALUE = 64  # elements
 
@@ -38,6 +38,24 @@ def trip_bound(
     body_nodes = _slice(body, [body.outputs[i] for i in varying])
     if cond_nodes is None or body_nodes is None:
         return None, {}
+    key = tuple((i, v.dtype.str, v.shape, v.tobytes()) for i, v in sorted(known.items()))
+    found = body.memo.get("trips")
+    if found is None or found[0] != key:
+        found = body.memo["trips"] = (
+            key,
+            _count(cond, body, known, varying, cond_nodes, body_nodes),
+        )
+    return found[1]
+
+
+def _count(
+    cond: Program,
+    body: Program,
+    known: dict[int, Any],
+    varying: list[int],
+    cond_nodes: list[Node],
+    body_nodes: list[Node],
+) -> tuple[int | None, dict[int, np.ndarray]]:
     exact = True
     for trips in range(_LONGEST):
         values = _run(cond, cond_nodes, known)

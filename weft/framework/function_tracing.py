@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
-from weft.framework import context
+from weft.framework import context, registry
 from weft.framework.func_graph import FuncGraph, FunctionView
 from weft.framework.graph import Graph
 from weft.framework.operation import Operation
@@ -54,10 +54,16 @@ def body(
     around._next_id = max(around._next_id, graph._next_id)
 
 
-def finish(graph: FuncGraph, outputs: list[Tensor]) -> None:
-    """Sets what the function returns, and puts it into the library."""
-    graph.outputs = [graph.capture(t) for t in outputs]
-    graph._add_function(graph)
+def returned(graph: FuncGraph, tensors: list[Tensor]) -> list[Tensor]:
+    """Tensors as results of a function: a reference is read as it returns."""
+    out = []
+    for t in tensors:
+        t = graph.capture(t)
+        if t.dtype._is_ref_dtype:
+            with graph.as_default():
+                t = registry.get("Identity")(t)
+        out.append(t)
+    return out
 
 
 def ordered(graph: FuncGraph) -> list[Operation]:

@@ -1,4 +1,5 @@
-"""What is known of the variable behind a resource tensor: its shape and dtype."""
+"""What is known of what is behind a resource or variant tensor: the shape and dtype of a variable, or of the
+elements of a list."""
 
 from __future__ import annotations
 
@@ -15,9 +16,16 @@ class HandleData(NamedTuple):
     dtype: DType | None
 
 
-# Ops that pass a resource on as it is.
+# Ops that pass a resource, or a list of tensors, on as it is, or another list of the same kind.
 _PASSING = frozenset(
-    "Identity Switch Merge Enter Exit NextIteration StopGradient PlaceholderWithDefault".split()
+    "Identity Switch Merge Enter Exit NextIteration StopGradient PlaceholderWithDefault ZerosLike "
+    "TensorListSetItem TensorListPushBack TensorListPopBack TensorListResize AddN "
+    "TensorListScatterIntoExistingList".split()
+)
+# Ops that make a list of tensors, whose shape an input says.
+_LISTS = frozenset(
+    "EmptyTensorList TensorListReserve TensorListFromTensor TensorListScatter TensorListScatterV2 "
+    "TensorListSplit".split()
 )
 _LONGEST_CHAIN = 64
 
@@ -33,7 +41,21 @@ def handle_data(tensor: Any) -> HandleData | None:
             return None
         if op._decl.name == "VarHandleOp":
             return HandleData(op._attrs["shape"], op._attrs["dtype"])
+        if op._decl.name in _LISTS:
+            return HandleData(_list_shape(op), op._attrs["element_dtype"])
         if op._decl.name not in _PASSING or not op._inputs:
             return None
         tensor = op._inputs[0]
     return None
+
+
+def _list_shape(op: Any) -> Shape:
+    from weft.framework.constant_value import constant_value
+    from weft.framework.known_elements import elements_as_shape
+
+    names = [a.name for a in op._decl.signature.inputs]
+    tensor = op._inputs[names.index("element_shape")]
+    value = constant_value(tensor)
+    if value is not None and value.ndim == 0:
+        return None
+    return elements_as_shape(tensor)

@@ -36,6 +36,7 @@ class OpDecl:
         host: bool | Callable[[Any], bool] = False,
         blocking: bool = False,
         static: Iterable[str] | Callable[[Any], Iterable[str]] = (),
+        static_if_possible: Iterable[str] = (),
         commutative: bool = False,
         aggregate: bool = False,
         allows_uninitialized: bool = False,
@@ -50,6 +51,8 @@ class OpDecl:
         self.blocking = blocking  # may wait for another op or step: gets a thread of its own
         # Inputs whose values XLA needs while compiling.
         self.static = static if callable(static) else tuple(static)
+        # Inputs whose values make compiling possible in more cases.
+        self.static_if_possible = tuple(static_if_possible)
         self.commutative, self.aggregate = commutative, aggregate
         self.allows_uninitialized = allows_uninitialized
         self.shape_only = shape_only  # reads shapes, not values (Shape, Size, Rank)
@@ -61,6 +64,7 @@ class OpDecl:
         self.gradient_rule: Callable | None = None
         self._signature: _signature.Signature | None = None
         self._call_plan: Any = None  # of `apply`, made at the first call
+        self._eager_calls: dict[Any, Any] = {}  # of eager execution: what is ready to run, by kind of arguments
 
     def __repr__(self) -> str:
         return f"<op {self.name}({self.args_text})>"

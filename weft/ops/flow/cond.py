@@ -141,8 +141,7 @@ def _make_alike(results: list[Any], branches: list[FuncGraph]) -> None:
                 f"{x.dtype.name}, {y.dtype.name}"
             )
     for body, tensors in zip(branches, flat):
-        with body.as_default():
-            function_tracing.finish(body, tensors)
+        body.outputs = function_tracing.returned(body, tensors)
 
 
 @export("contrib.framework.smart_cond", "layers.utils.smart_cond")

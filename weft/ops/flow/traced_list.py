@@ -102,6 +102,15 @@ class TracedList:
             buffer = _put(jax, buffer, *self.entry)
         return self._with(buffer=buffer, entry=None, capacity=capacity)
 
+    @property
+    def actual_shape(self) -> Shape:
+        """The shape of the elements, where it is known."""
+        if self.buffer is not None and hasattr(self.buffer, "shape"):
+            return tuple(self.buffer.shape[1:])
+        if self.entry is not None and hasattr(self.entry[1], "shape"):
+            return tuple(self.entry[1].shape)
+        return self.element_shape
+
     def _settled_capacity(self, ctx: Any) -> int:
         if self.capacity is not None:
             return self.capacity

@@ -116,7 +116,7 @@ class _Loop:
             if counter is not None:
                 going = registry.get("Less")(args[0], limit)
                 pred = registry.get("LogicalAnd")(going, pred)
-            cond_graph.outputs = [cond_graph.capture(pred)]
+            cond_graph.outputs = function_tracing.returned(cond_graph, [pred])
         cond_args = args
         if pred.dtype.base_dtype.name != "bool":
             raise TypeError(f"The condition of a loop must be a bool, but is {pred.dtype.name}.")
@@ -128,7 +128,7 @@ class _Loop:
             results = self._body_results(body, args[len(extra) :])
             if counter is not None:
                 results = [registry.get("AddV2")(args[0], 1), *results]
-            results = [body_graph.capture(t) for t in results]
+            results = function_tracing.returned(body_graph, results)
         self._check(inputs, results, shapes)
         captured = building.match_captures([cond_graph, body_graph], [cond_args, args])
         body_graph.outputs = results + body_graph.inputs[len(args) :]
@@ -277,6 +277,3 @@ def _run_eagerly(
 
     loop_vars = nest.map_structure(convert, loop_vars)
     return loop_vars[0] if packed else loop_vars
-
-
-__all__ = ["function_tracing", "while_loop"]
