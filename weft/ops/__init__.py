@@ -33,6 +33,7 @@ import weft.ops.flow.cond
 import weft.ops.flow.functional
 import weft.ops.flow.list_ops
 import weft.ops.flow.while_loop
+import weft.ops.linalg.svd
 import weft.ops.math.argmax
 import weft.ops.math.arithmetic
 import weft.ops.math.bits
