@@ -37,6 +37,20 @@ def known_element(tensor: Any) -> int | None:
     return _scalar(tensor, {}, 0)
 
 
+def known_rows(tensor: Any) -> list[Elements] | None:
+    """The rows of a matrix of integers of known shape, as `known_elements` tells each of them."""
+    value = constant_value(tensor)
+    if value is not None:
+        return value.tolist() if value.ndim == 2 and value.dtype.kind in "iu" else None
+    dims = tensor._dims
+    if dims is None or len(dims) != 2 or None in dims:
+        return None
+    op = getattr(tensor, "_op", None)
+    if op is not None and op._decl.name == "Pack" and op._attrs["axis"] == 0:
+        return [known_elements(t) or [None] * dims[1] for t in op._inputs]
+    return [[None] * dims[1] for _ in range(dims[0])]
+
+
 def elements_as_shape(tensor: Any) -> Shape:
     """A vector of sizes as a shape: an unknown element, or -1, is None."""
     found = known_elements(tensor)

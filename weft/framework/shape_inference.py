@@ -56,6 +56,13 @@ class ConstantInputs:
         tensor = self._tensor(which)
         return None if tensor is None else known_elements(tensor)
 
+    def rows(self, which: str | int) -> list[list[int | None]] | None:
+        """The rows of a matrix of integers, None for each element that is not known."""
+        from weft.framework.known_elements import known_rows
+
+        tensor = self._tensor(which)
+        return None if tensor is None else known_rows(tensor)
+
     def handle(self, which: str | int) -> Shape:
         """The shape of the variable behind a resource."""
         from weft.framework.handle_data import handle_data
@@ -80,6 +87,8 @@ class ActualInputs(ConstantInputs):
     def elements(self, which: str | int) -> list[int | None] | None:
         value = self(which)
         return None if value is None else value.tolist()
+
+    rows = elements
 
     def handle(self, which: str | int) -> Shape:
         cell = self._tensor(which)

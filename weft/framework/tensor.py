@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from weft.framework import context
+from weft.framework import context, errors
 from weft.framework.shape_rules import Shape, is_full, merge
 from weft.framework.tensor_shape import TensorShape, as_shape
 
@@ -129,17 +129,17 @@ class Tensor:
 
     def __iter__(self) -> Any:
         if not context.executing_eagerly():
-            raise TypeError(
-                "Tensor objects are only iterable when eager execution is enabled. To iterate over this "
-                "tensor use tf.map_fn."
+            raise errors.OperatorNotAllowedInGraphError(
+                "iterating over `tf.Tensor` is not allowed in graph mode: Tensor objects are only iterable "
+                "when eager execution is enabled. To iterate over this tensor use tf.map_fn."
             )
         if self._dims is None or not self._dims:
             raise TypeError("Cannot iterate over a tensor of unknown or zero rank.")
         return (self[i] for i in range(self._dims[0]))
 
     def __bool__(self) -> bool:
-        raise TypeError(
-            "Using a `tf.Tensor` as a Python `bool` is not allowed. Use `if t is not None:` instead of "
+        raise errors.OperatorNotAllowedInGraphError(
+            "using a `tf.Tensor` as a Python `bool` is not allowed in graph mode. Use `if t is not None:` instead of "
             "`if t:` to test if a tensor is defined, and use TensorFlow ops such as tf.cond to execute "
             f"subgraphs conditioned on the value of a tensor ({self.name})."
         )

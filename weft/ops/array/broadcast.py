@@ -24,13 +24,15 @@ def _broadcast_to(old: Shape, new: tuple) -> Shape:
         return new
     if len(old) > len(new):
         raise ShapeError(
-            f"Incompatible shapes: {text(old)} vs. {text(new)}: the rank must not shrink"
+            f"Incompatible shapes: {text(old)} vs. {text(new)}: Unable to broadcast tensor of shape "
+            f"{text(old)} to tensor of shape {text(new)}: the rank must not shrink"
         )
-    found = broadcast(old, new)
-    assert found is not None
-    for a, b in zip(found, new):
-        if a is not None and b is not None and a != b:
-            raise ShapeError(f"Incompatible shapes: {text(old)} vs. {text(new)}")
+    for a, b in zip(reversed(old), reversed(new)):
+        if a not in (1, b) and a is not None and b is not None:
+            raise ShapeError(
+                f"Incompatible shapes: {text(old)} vs. {text(new)}: Unable to broadcast tensor of "
+                f"shape {text(old)} to tensor of shape {text(new)}"
+            )
     return new
 
 

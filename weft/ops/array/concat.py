@@ -124,6 +124,11 @@ def _(values, axis, *, const):
 )
 def concat_offset(xp, concat_dim, shape):
     """Where each of several arrays of these shapes begins in their concatenation."""
+    for i, s in enumerate(shape):
+        if s.ndim != 1:
+            raise ShapeError(f"input {i} should be a vector, but got shape {text(s.shape)}")
+        if s.shape != shape[0].shape:
+            raise ShapeError(f"input {i} should contain {shape[0].size} elements, but got {s.size}")
     n = shape[0].shape[0]
     a = int(concat_dim)
     if not -n <= a < n:
@@ -135,12 +140,10 @@ def concat_offset(xp, concat_dim, shape):
 
         def message(i: int = i, s: Any = s) -> str:
             return (
-                f"All dimensions except {a} must match. Input {i} has shape {s.tolist()} and doesn't match "
-                f"input 0 with shape {shape[0].tolist()}."
+                f"All dimensions except {a} must match. Input {i} has shape {s} and doesn't match "
+                f"input 0 with shape {shape[0]}."
             )
 
-        if s.shape[0] != n:
-            raise ShapeError(message())
         xp.check((s == shape[0]) | (at == 1), message)
     out, start = [], xp.zeros((), np.int32)
     for s in shape:
@@ -152,11 +155,7 @@ def concat_offset(xp, concat_dim, shape):
 @concat_offset.shape
 def _(concat_dim, shape):
     rank(concat_dim, 0, "concat_dim")
-    length = None
-    for s in shape:
-        s = rank(s, 1, "shape")
-        length = merge_dim(length, s[0], "Shapes must have the same rank")
-    return [(length,)] * len(shape)
+    return list(shape)
 
 
 concat_offset.not_differentiable()

@@ -24,7 +24,8 @@ def check_range(xp: Any, indices: Any, limit: int) -> None:
     def found() -> str:
         bad = np.argwhere((indices < 0) | (indices >= limit))[0]
         at = ",".join(str(i) for i in bad)
-        return f"indices[{at}] = {indices[tuple(bad)]} is not in [0, {limit})"
+        place = f"indices[{at}]" if at else "indices"
+        return f"{place} = {indices[tuple(bad)]} is not in [0, {limit})"
 
     xp.check((indices >= 0) & (indices < limit), found)
 
@@ -61,7 +62,11 @@ def _gather_axes(params: Shape, indices: Shape, axis: int, batch_dims: int) -> t
     assert params is not None
     n = len(params)
     if not -n <= axis < n:
-        raise ShapeError(f"Expected axis in the range [{-n}, {n}), but got {axis}")
+        least = axis + 1 if axis >= 0 else -axis
+        raise ShapeError(
+            f"Shape must be at least rank {least} but is rank {n}: Expected axis in the range "
+            f"[{-n}, {n}), but got {axis}"
+        )
     axis %= n
     if batch_dims < 0:
         if indices is None:
@@ -104,7 +109,7 @@ def gather_op(xp, params, indices, axis, *, batch_dims):
     p = params.reshape(count, int(np.prod(outer, dtype=np.int64)), params.shape[a], *inner)
     i = indices.reshape(count, indices.size // count if count else 0)
     rows = np.arange(count)[:, None]
-    taken = p[rows, :, i]  # [batch, indices, outer, inner...]
+    taken = xp.constant(p)[rows, :, i]  # [batch, indices, outer, inner...]
     taken = xp.moveaxis(taken, 2, 1)
     return taken.reshape(*batch, *outer, *indices.shape[b:], *inner)
 
@@ -226,6 +231,11 @@ def gather_nd_op(xp, params, indices):
         )
     if depth == 0:
         return xp.broadcast_to(params, indices.shape[:-1] + params.shape)
+    if not params.size and indices.size:
+        raise ShapeError(
+            "Requested more than 0 entries, but params is empty.  Params shape: "
+            f"{text(params.shape)}"
+        )
     check_nd_range(xp, indices, params.shape)
     return xp.constant(params)[tuple([indices[..., i] for i in range(depth)])]
 

@@ -106,7 +106,7 @@ def one_hot(
         for which, value in (("on_value", on_value), ("off_value", off_value)):
             if value is None:
                 continue
-            given[which] = conversion.convert_to_tensor(value, preferred_dtype=dtype, name=which)
+            given[which] = conversion.convert_to_tensor(value, name=which)
             found = given[which].dtype.base_dtype
             if dtype is not None and found is not dtype:
                 raise TypeError(f"dtype {found} of {which} does not match dtype parameter {dtype}")

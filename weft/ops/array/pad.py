@@ -8,7 +8,7 @@ import numpy as np
 
 from weft.framework.export import export
 from weft.framework.registry import op
-from weft.framework.shape_rules import Shape, ShapeError, merge_dim, rank, text
+from weft.framework.shape_rules import Shape, ShapeError, merge_dim, num_elements, rank, text
 from weft.ops.array import shape_of
 from weft.ops.array.concat import stack
 from weft.ops.array.fill import filled, zero_of
@@ -16,6 +16,8 @@ from weft.ops.array.reshape import reshape_op
 from weft.ops.array.slice import slice_op
 
 _PADDINGS = "T: type; Tpaddings: type in {int32, int64} = int32"
+
+_MOST_ELEMENTS = 2**63 - 1
 
 
 def _widths(paddings: Any, n: int) -> list[tuple[int, int]]:
@@ -56,11 +58,18 @@ def _padded_shape(input: Shape, paddings: Shape, const: Any) -> Shape:
         n = len(input)
     if n is None:
         return None
-    values = const("paddings")
-    if values is None or input is None:
+    rows = const.rows("paddings")
+    if rows is None or input is None:
         return (None,) * n
-    widths = _widths(values, n)
-    return tuple(None if d is None else a + d + b for d, (a, b) in zip(input, widths))
+    out = tuple(
+        None if None in (d, a, b) else a + d + b  # type: ignore[operator]
+        for d, (a, b) in zip(input, rows)
+    )
+    if any(x is not None and x < 0 for row in rows for x in row):
+        raise ShapeError(f"Paddings must be non-negative, got {rows}")
+    if (num_elements(out) or 0) > _MOST_ELEMENTS:
+        raise ShapeError(f"A padded tensor of shape {text(out)} has too many elements")
+    return out
 
 
 @op("Pad", "input: T, paddings: Tpaddings -> output: T", _PADDINGS, static=("paddings",))

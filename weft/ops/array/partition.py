@@ -35,9 +35,10 @@ def dynamic_partition_op(xp, data, partitions, *, num_partitions):
     which = partitions.reshape(-1)
     bad = np.flatnonzero((which < 0) | (which >= num_partitions))
     if len(bad):
-        at = ", ".join(str(i) for i in np.unravel_index(bad[0], partitions.shape))
+        at = ",".join(str(i) for i in np.unravel_index(bad[0], partitions.shape))
+        place = f"partitions[{at}]" if at else "partitions"
         raise errors.InvalidArgumentError(
-            None, None, f"partitions[{at}] = {which[bad[0]]} is not in [0, {num_partitions})"
+            None, None, f"{place} = {which[bad[0]]} is not in [0, {num_partitions})"
         )
     rows = data.reshape(-1, *data.shape[n:]) if data.size else _no_rows(data, n)
     order = np.argsort(which, kind="stable")

@@ -29,19 +29,18 @@ def reshaped(old: tuple[int, ...], wanted: tuple[int, ...]) -> tuple[int, ...]:
             known *= size
     count = math.prod(old)
     if unknown >= 0:
-        if known == 0:
+        if known == 0 and count == 0:  # infer it from the sizes that are not zero
+            known = math.prod(d for d in wanted if d > 0)
+            count = math.prod(d for d in old if d > 0)
+        if known == 0 or count % known:
             raise ShapeError(
-                "reshape cannot infer the missing input size for an empty tensor unless all specified "
-                "input sizes are non-zero"
-            )
-        if count % known:
-            raise ShapeError(
-                f"Input to reshape is a tensor with {count} values, but the requested shape requires a "
-                f"multiple of {known}"
+                f"Dimension size must be evenly divisible by {known} but is {count}: Input to reshape "
+                f"is a tensor with {count} values, but the requested shape requires a multiple of {known}"
             )
         return (*wanted[:unknown], count // known, *wanted[unknown + 1 :])
     if known != count:
         raise ShapeError(
+            f"Cannot reshape a tensor with {count} elements to shape {text(wanted)} ({known} elements): "
             f"Input to reshape is a tensor with {count} values, but the requested shape has {known}"
         )
     return wanted

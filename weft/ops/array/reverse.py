@@ -8,7 +8,7 @@ import numpy as np
 
 from weft.framework.export import export
 from weft.framework.registry import op
-from weft.framework.shape_rules import ShapeError, merge_dim, rank, rank_at_least, text, vector
+from weft.framework.shape_rules import Shape, ShapeError, merge_dim, rank, text, vector
 from weft.ops.by_name import raw
 
 
@@ -95,6 +95,8 @@ def reverse_sequence_op(xp, input, seq_lengths, *, seq_dim, batch_dim):
     """The input with the beginning of each sequence reversed, each to its own length."""
     _check_sequence(input.shape, seq_lengths.shape, seq_dim, batch_dim)
     seq, batch = seq_dim % input.ndim, batch_dim % input.ndim
+    if seq == batch:
+        raise ShapeError(f"batch_dim == seq_dim == {seq_dim}")
     n = input.shape[seq]
     xp.check(
         (seq_lengths >= 0) & (seq_lengths <= n),
@@ -105,7 +107,7 @@ def reverse_sequence_op(xp, input, seq_lengths, *, seq_dim, batch_dim):
     source = xp.where(at < lengths, lengths - 1 - at, at)
     rows = np.arange(input.shape[batch])[:, None]
     moved = xp.moveaxis(input, (batch, seq), (0, 1))
-    return xp.moveaxis(moved[rows, source], (0, 1), (batch, seq))
+    return xp.moveaxis(xp.constant(moved)[rows, source], (0, 1), (batch, seq))
 
 
 def _check_sequence(input: tuple, lengths: tuple, seq_dim: int, batch_dim: int) -> None:
@@ -114,8 +116,6 @@ def _check_sequence(input: tuple, lengths: tuple, seq_dim: int, batch_dim: int) 
         raise ShapeError(f"seq_dim must be < input rank: {seq_dim} vs. {n}")
     if not -n <= batch_dim < n:
         raise ShapeError(f"batch_dim must be < input rank: {batch_dim} vs. {n}")
-    if seq_dim % n == batch_dim % n:
-        raise ShapeError(f"batch_dim == seq_dim == {seq_dim}")
     merge_dim(
         input[batch_dim % n],
         lengths[0],
@@ -175,12 +175,7 @@ def reverse_sequence(
 )
 def roll_op(xp, input, shift, axis):
     """The input shifted along dimensions; what leaves at one end enters at the other."""
-    if input.ndim < 1:
-        raise ShapeError("input must be 1-D or higher")
-    if shift.shape != axis.shape or shift.ndim > 1:
-        raise ShapeError(
-            f"shift and axis must have the same size: shapes {text(shift.shape)} and {text(axis.shape)}"
-        )
+    _check_roll(input.shape, shift.shape, axis.shape)
     axes = axis.reshape(-1).tolist()
     for a in axes:
         if not -input.ndim <= a < input.ndim:
@@ -195,11 +190,30 @@ def roll_op(xp, input, shift, axis):
 
 @roll_op.shape
 def _(input, shift, axis):
-    rank_at_least(input, 1, "input")
+    _check_roll(input, shift, axis)
+    return input
+
+
+def _check_roll(input: Shape, shift: Shape, axis: Shape) -> None:
+    if input == ():
+        raise ShapeError("Shape must be at least rank 1 but is rank 0: input must be 1-D or higher")
     for s, name in ((shift, "shift"), (axis, "axis")):
         if s is not None and len(s) > 1:
-            raise ShapeError(f"Shape must be at most rank 1 but is rank {len(s)} for {name}")
-    return input
+            raise ShapeError(
+                f"Shape must be at most rank 1 but is rank {len(s)}: {name} must be a scalar or a "
+                "1-D vector"
+            )
+    if shift is not None and axis is not None and len(shift) == len(axis) == 1:
+        if shift[0] is not None and axis[0] is not None and shift[0] != axis[0]:
+            raise ShapeError(
+                "both shapes must be equal: shift and axis must have the same size, but have "
+                f"{shift[0]} and {axis[0]} elements"
+            )
+    elif shift is not None and axis is not None and len(shift) != len(axis):
+        raise ShapeError(
+            "both shapes must be equal: shift and axis must have the same size, but have shapes "
+            f"{text(shift)} and {text(axis)}"
+        )
 
 
 @roll_op.gradient

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from weft.framework.export import export
 from weft.framework.registry import OpDecl, op
-from weft.framework.shape_rules import Shape, ShapeError, rank_at_least, text, vector
+from weft.framework.shape_rules import (
+    Shape,
+    ShapeError,
+    compatible,
+    rank_at_least,
+    text,
+    vector,
+)
 from weft.ops.array import fill
 from weft.ops.array.fill import filled, zero_of
 from weft.ops.array.gather import gather_nd_op
@@ -16,6 +24,8 @@ from weft.ops.array.identity import identity_op
 from weft.ops.by_name import raw
 
 _TYPES = "T: type; Tindices: type in {int32, int64}"
+
+_RULE = "Must have updates.shape = indices.shape[:batch_dim] + params_shape[slice_dim:]"
 
 
 def check_updates(indices: Shape, updates: Shape, shape: Shape) -> None:
@@ -27,15 +37,25 @@ def check_updates(indices: Shape, updates: Shape, shape: Shape) -> None:
         raise ShapeError(
             f"index innermost dimension length must be <= params rank; saw: {depth} vs. {len(shape)}"
         )
-    wanted = indices[:-1] + shape[depth:]
     if updates is None:
         return
-    if len(updates) != len(wanted) or any(
-        u is not None and w is not None and u != w for u, w in zip(updates, wanted)
-    ):
+    if 0 in shape and _has_elements(indices) and _has_elements(updates):
         raise ShapeError(
-            f"Must have updates.shape = indices.shape[:batch_dim] + params_shape[slice_dim:], got updates.shape: "
-            f"{text(updates)}, indices.shape: {text(indices)}, params_shape: {text(shape)}"
+            f"Indices and updates specified for empty output shape {text(shape)}: indices "
+            f"{text(indices)}, updates {text(updates)}"
+        )
+    outer, inner = indices[:-1], shape[depth:]
+    n, m = len(outer), len(inner)
+    if not compatible(updates[:n], outer):
+        raise ShapeError(
+            f"The outer {n} dimensions of indices.shape={text(indices)} must match the outer {n} "
+            f"dimensions of updates.shape={text(updates)}: {_RULE}, params_shape: {text(shape)}"
+        )
+    if not compatible(updates[n:], inner):
+        raise ShapeError(
+            f"The inner {m} dimensions of input.shape={text(shape)} must match the inner "
+            f"{len(updates) - n} dimensions of updates.shape={text(updates)}: {_RULE}, indices.shape: "
+            f"{text(indices)}"
         )
 
 
@@ -55,7 +75,7 @@ def scattered(xp: Any, array: Any, indices: Any, updates: Any, how: str) -> Any:
 
     xp.check((indices >= 0) & (indices < limit), found)
     if depth == 0:
-        return _all_of(xp, array, updates, indices.ndim - 1, how)
+        return _all_of(xp, array, updates, math.prod(indices.shape[:-1]), how)
     where = tuple([indices[..., i] for i in range(depth)])
     if array.dtype == object and how == "add":
         out = np.array(array)
@@ -64,9 +84,9 @@ def scattered(xp: Any, array: Any, indices: Any, updates: Any, how: str) -> Any:
     return xp.scatter(array, where, updates, how)
 
 
-def _all_of(xp: Any, array: Any, updates: Any, batch_rank: int, how: str) -> Any:
+def _all_of(xp: Any, array: Any, updates: Any, count: int, how: str) -> Any:
     """Updates of the whole array: positions have no components."""
-    updates = updates.reshape(-1, *array.shape)
+    updates = updates.reshape(count, *array.shape)
     if how == "update":
         return updates[-1] if updates.shape[0] else array
     total = xp.sum(updates, axis=0, dtype=array.dtype)
@@ -84,10 +104,6 @@ def scatter_nd_op(xp, indices, updates, shape):
     whole = tuple(shape.tolist())
     if any(d < 0 for d in whole):
         raise ShapeError(f"shape must not have negative sizes: {list(whole)}")
-    if 0 in whole and updates.size:
-        raise ShapeError(
-            f"Indices and updates specified for empty output. indices shape: {text(indices.shape)}"
-        )
     zeros = filled(xp, whole, zero_of(updates.dtype), updates.dtype)
     if updates.dtype == bool:
         return scattered(xp, zeros.astype(np.int32), indices, updates.astype(np.int32), "add") > 0
@@ -99,8 +115,6 @@ def _(indices, updates, shape, *, const):
     vector(shape, "shape")
     rank_at_least(indices, 1, "indices")
     whole = const.shape("shape")
-    if whole is not None and 0 in whole and _has_elements(indices) and _has_elements(updates):
-        raise ShapeError("Indices and updates specified for empty output shape")
     check_updates(indices, updates, whole)
     return whole
 

@@ -38,11 +38,19 @@ def _check_blocks(block: Any, around: Any, n: int, name: str) -> tuple[list[int]
     return blocks, pairs
 
 
+def _multiplied(batch: int | None, n: int) -> int | None:
+    return None if batch is None else batch * n
+
+
+def _divided(batch: int | None, n: int) -> int | None:
+    if batch is not None and n > 0 and batch % n:
+        raise ShapeError(f"Dimension size must be evenly divisible by {n} but is {batch} (batch)")
+    return None if batch is None or n <= 0 else batch // n
+
+
 def _to_batch_shape(shape: Shape, blocks: list[int], paddings: list[list[int]]) -> tuple:
     assert shape is not None
-    out = [shape[0]]
-    if shape[0] is not None:
-        out[0] = shape[0] * math.prod(blocks)
+    out = [_multiplied(shape[0], math.prod(blocks))]
     for d, b, (p, q) in zip(shape[1:], blocks, paddings):
         if d is None:
             out.append(None)
@@ -78,14 +86,7 @@ def _space_to_batch(xp: Any, input: Any, block: Any, paddings: Any) -> Any:
 
 def _from_batch_shape(shape: Shape, blocks: list[int], crops: list[list[int]]) -> tuple:
     assert shape is not None
-    out = [shape[0]]
-    if shape[0] is not None:
-        n = math.prod(blocks)
-        if shape[0] % n:
-            raise ShapeError(
-                f"Dimension size must be evenly divisible by {n} but is {shape[0]} (batch)"
-            )
-        out[0] = shape[0] // n
+    out = [_divided(shape[0], math.prod(blocks))]
     for d, b, (p, q) in zip(shape[1:], blocks, crops):
         if d is None:
             out.append(None)
@@ -112,7 +113,7 @@ def _batch_to_space(xp: Any, input: Any, block: Any, crops: Any) -> Any:
     return x[(slice(None), *[slice(p, d - q) for d, (p, q) in zip(whole, pairs)])]
 
 
-def _block_rule(compute: Any, name: str) -> Any:
+def _block_rule(compute: Any, name: str, batch_size: Any) -> Any:
     """A shape rule for a moved block: known as far as the block shape and the paddings are."""
 
     def rule(input: Shape, block: Shape, around: Shape, const: Any, given: Any = None) -> Shape:
@@ -132,14 +133,15 @@ def _block_rule(compute: Any, name: str) -> Any:
             return None
         if values is None or pairs is None:
             keep = 1 + m if m is not None else len(input)
-            return (*(None,) * keep, *input[keep:])
+            batch = None if values is None else batch_size(input[0], math.prod(values.tolist()))
+            return (batch, *(None,) * (keep - 1), *input[keep:])
         return compute(input, *_check_blocks(values, pairs, len(input), name))
 
     return rule
 
 
-_to_batch_rule = _block_rule(_to_batch_shape, "paddings")
-_from_batch_rule = _block_rule(_from_batch_shape, "crops")
+_to_batch_rule = _block_rule(_to_batch_shape, "paddings", _multiplied)
+_from_batch_rule = _block_rule(_from_batch_shape, "crops", _divided)
 _BLOCK = "Tblock_shape: type in {int32, int64} = int32"
 
 

@@ -15,7 +15,7 @@ from weft.ops.array import concat
 
 def _axis(dim: Any, n: int) -> int:
     if dim.size != 1:
-        raise ShapeError("split_dim must be a scalar")
+        raise ShapeError("split_dim must have exactly one element.")
     a = int(dim.reshape(-1)[0])
     if not -n <= a < n:
         raise ShapeError(f"-input rank(-{n}) <= split_dim < input rank ({n}), but got {a}")

@@ -14,7 +14,8 @@ from weft.framework.shape_rules import Shape, ShapeError, merge_dim, vector
 from weft.ops.array import shape_of
 
 
-def _order(perm: Any, n: int) -> list[int]:
+def _order(perm: Any, n: int, is_final: bool = True) -> list[int]:
+    """The new order of dimensions, from 0; whether one is missing is a matter of the run."""
     axes = [int(p) for p in perm.reshape(-1)]
     if len(axes) != n:
         raise ShapeError(
@@ -26,7 +27,7 @@ def _order(perm: Any, n: int) -> list[int]:
             raise ShapeError(f"perm dim {a} is out of range of input rank {n}")
         axes[i] = a % n
         seen[a] = True
-    if not all(seen):
+    if is_final and not all(seen):
         raise ShapeError(f"{seen.index(False)} is missing from {axes}: perm must be a permutation")
     return axes
 
@@ -44,6 +45,8 @@ def transpose_op(xp, x, perm):
 
 def _transposed(x: Shape, perm: Shape, *, const: Any) -> Shape:
     length = vector(perm, "perm")[0]  # type: ignore[index]
+    if length == 1 and x is None:
+        return None  # TensorFlow takes a vector of one element for a tensor of any rank
     order = const("perm")
     if x is not None:
         merge_dim(
@@ -57,7 +60,7 @@ def _transposed(x: Shape, perm: Shape, *, const: Any) -> Shape:
         if partial is None or x is None:
             return (None,) * length
         return tuple(None if p is None else x[p] for p in partial)
-    axes = _order(order, length)
+    axes = _order(order, length, is_final=False)
     return (None,) * length if x is None else tuple(x[a] for a in axes)
 
 
