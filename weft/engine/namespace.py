@@ -104,6 +104,13 @@ class JaxNamespace:
 
         tracing.note_check(ok, message, error)
 
+    @property
+    def context(self) -> Any:
+        """The context of the trace that is under way."""
+        from weft.engine import tracing
+
+        return tracing.current_context()
+
     def constant(self, x: Any) -> Any:
         return self.jnp.asarray(x)
 

@@ -41,6 +41,10 @@ class Traced(threading.local):
 _current = Traced()
 
 
+def current_context() -> Any:
+    return _current.context
+
+
 def note_check(ok: Any, message: Any, error: Any) -> None:
     """Records a condition of the trace that is under way."""
     ctx = _current.context

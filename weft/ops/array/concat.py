@@ -308,6 +308,8 @@ def unpack(xp, value, *, num, axis):
         raise ShapeError(f"Input shape axis {a} must equal {num}, got shape {text(value.shape)}")
     index: list[Any] = [slice(None)] * a
     if value.dtype == object and value.ndim == 1:
+        if num and hasattr(value[0], "zeros_like"):  # variants, such as lists of tensors
+            return list(value)
         return [np.array(value[i : i + 1]).reshape(()) for i in range(num)]
     return [value[(*index, i)] for i in range(num)]
 

@@ -205,10 +205,17 @@ class TensorList:
             [y if x is None else x if y is None else add(x, y) for x, y in pairs]
         )
 
-    def zeros(self) -> TensorList:
+    def total(self, xp: Any, others: list[TensorList]) -> TensorList:
+        """The elementwise sum with other lists."""
+        result = self
+        for other in others:
+            result = result.added(other)
+        return result
+
+    def zeros_like(self) -> TensorList:
         """A list of as many zeros."""
         items = [
-            x.zeros() if isinstance(x, TensorList) else None if x is None else np.zeros_like(x)
+            x.zeros_like() if isinstance(x, TensorList) else None if x is None else np.zeros_like(x)
             for x in self.items
         ]
         return self.with_items(items)

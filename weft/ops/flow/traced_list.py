@@ -283,10 +283,20 @@ class TracedList:
         tree = ctx.xp.jax.tree
         return a._with(buffer=tree.map(lambda x, y: x + y, a.buffer, b.buffer))
 
-    def zeros(self, ctx: Any) -> TracedList:
+    def total(self, xp: Any, others: list[TracedList]) -> TracedList:
+        """The elementwise sum with other lists."""
+        result = self
+        for other in others:
+            result = result.added(xp.context, other)
+        return result
+
+    def zeros_like(self) -> TracedList:
+        """A list of as many zeros."""
+        import jax
+
         if self.buffer is None:
             return self._with(entry=None)
-        return self._with(buffer=ctx.xp.jax.tree.map(ctx.xp.zeros_like, self.buffer))
+        return self._with(buffer=jax.tree.map(jax.numpy.zeros_like, self.buffer))
 
     # -- making two alike, at the ends of branches and round a loop
 
