@@ -12,6 +12,8 @@ from weft.framework import registry
 from . import build, harness
 from .case import LEVELS
 
+# TensorFlow infers vectors of these, whatever the axis.
+OVERCONFIDENT = ("UniqueV2", "UniqueWithCountsV2")
 OPS = list(harness.cases_by_op())
 VALUED = [op for op in OPS if harness.valued(op)]
 FAULTY = [op for op in OPS if harness.faulty(op)]
@@ -212,17 +214,17 @@ def test_static_shapes(op):
                 with verdict.attempt(f"{case.name} ({level})"):
                     outputs = build.build(tf, case, level).outputs
                     for i, (output, shape) in enumerate(zip(outputs, wanted)):
-                        wrong = wrong_shape(output.shape, shape, actual[i])
+                        wrong = wrong_shape(output.shape, shape, actual[i], op in OVERCONFIDENT)
                         if wrong:
                             verdict.fail(f"{case.name} ({level}) [{i}]", wrong)
     verdict.settle()
 
 
-def wrong_shape(inferred, wanted, actual):
+def wrong_shape(inferred, wanted, actual, only_sound=False):
     """What is wrong with an inferred shape; -1 in `wanted`: TensorFlow leaves it open."""
     if not harness.contains(inferred, actual):
         return f"{inferred}, actually {actual}"
-    if wanted is None:
+    if wanted is None or only_sound:
         return None
     if inferred.ndims is None:
         return f"unknown, TensorFlow infers {wanted}"

@@ -391,6 +391,7 @@ rows += [
         COMMON,
         indices=[i32(5), i32([4, 1]), i32([[3, 0], [2, 5]])],
         data=[num(), num(2), num(2, 2)],
+        numeric_=False,  # of what two give, one is lost
     ),
     row(
         "DynamicStitch",

@@ -80,7 +80,6 @@ rows = [
     ),
     row("UnravelIndex", "", INDICES, indices=lit([22, 3, 7]), dims=lit([4, 6]), grad_=False),
     row("UnravelIndex", "scalar", "int32", indices=i32(22), dims=i32([4, 6])),
-    row("UnravelIndex", "out of range", "int32", indices=i32([24]), dims=i32([4, 6]), exact_=False),
     row("InvertPermutation", "", INDICES, x=lit([3, 0, 2, 1])),
     row("InvertPermutation", "out of range", "int32", x=i32([3, 0]), error_="InvalidArgumentError"),
     row("InvertPermutation", "twice", "int32", x=i32([1, 1]), error_="InvalidArgumentError"),
@@ -560,7 +559,7 @@ rows = [
         input=num(1, 3, 1),
         block_shape=const([2]),
         paddings=const([[0, 0]]),
-        error_="ValueError",
+        error_=["ValueError", "InvalidArgumentError"],
     ),
     row(
         "BatchToSpaceND",
@@ -584,7 +583,7 @@ rows = [
         input=num(3, 2, 2),
         block_shape=const([2]),
         crops=const([[0, 0]]),
-        error_="ValueError",
+        error_=["ValueError", "InvalidArgumentError"],
     ),
     row(
         "SpaceToBatch",

@@ -90,6 +90,7 @@ def while_loop_never_entered(g):
 @declare("Enter", "Exit", "NextIteration", "LoopCond")
 def nested_while_loops(g):
     tf = g.tf
+    limit = g.feed(4, "int32")
 
     def outer(i, total):
         _, inner = tf.while_loop(
@@ -98,9 +99,7 @@ def nested_while_loops(g):
         return i + 1, inner + 10.0
 
     yield g.run(
-        *tf.while_loop(
-            lambda i, total: i < g.feed(4, "int32"), outer, [g.feed(0, "int32"), g.feed(0.0)]
-        )
+        *tf.while_loop(lambda i, total: i < limit, outer, [g.feed(0, "int32"), g.feed(0.0)])
     )
 
 
@@ -142,8 +141,9 @@ def cond_inside_while_loop(g):
 @declare("Enter", "Exit", "NextIteration")
 def while_loop_changes_shape(g):
     tf = g.tf
+    limit = g.feed(3, "int32")
     _, y = tf.while_loop(
-        lambda i, y: i < g.feed(3, "int32"),
+        lambda i, y: i < limit,
         lambda i, y: (i + 1, tf.concat([y, y], 0)),
         [g.feed(0, "int32"), g.feed([1.0, 2.0])],
         shape_invariants=[tf.TensorShape([]), tf.TensorShape([None])],

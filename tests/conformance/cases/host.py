@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
+
+import numpy as np
+
 from ..case import Family, script
 
 scripts = []
@@ -122,6 +127,18 @@ def placeholders(g):
     yield g.run(g.raw.Placeholder(dtype=tf.float32, shape=[2]), error="InvalidArgumentError")
     yield g.run(g.raw.PlaceholderWithDefault(input=g.constant([1.0, 2.0]), shape=[None]))
     yield g.run(g.feed([3.0, 4.0], shape=[None]) * 2.0)
+
+
+@declare("ImmutableConst", later=True)
+def immutable_const(g):
+    """An array that lies in a file."""
+    tf = g.tf
+    path = os.path.join(tempfile.gettempdir(), "weft conformance immutable const")
+    with open(path, "wb") as file:
+        file.write(np.arange(6, dtype=np.float32).tobytes())
+    yield g.run(
+        g.raw.ImmutableConst(dtype=tf.float32, shape=[2, 3], memory_region_name=path),
+    )
 
 
 @declare("GuaranteeConst", "DebugGradientRefIdentity", "DebugGradientIdentity", later=True)
