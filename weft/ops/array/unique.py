@@ -17,7 +17,7 @@ _OUT = "out_idx: type in {int32, int64} = int32"
 
 def _unique(x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Distinct elements in the order they first appear: (their positions, which each one is, how often)."""
-    if x.dtype.kind == "V":  # quantized numbers
+    if x.dtype.names:  # quantized numbers
         x = x.view(x.dtype[0])
     elif x.dtype.kind not in "biufcO":  # bfloat16
         x = x.astype(np.float32)
