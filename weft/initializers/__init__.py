@@ -3,8 +3,8 @@
 from typing import Any
 
 import weft.initializers.by_name
-import weft.initializers.orthogonal_matrices
 import weft.initializers.drawn
+import weft.initializers.orthogonal_matrices
 import weft.initializers.values  # noqa: F401
 from weft.framework import export as _export
 

@@ -200,7 +200,7 @@ class RefVariable(VariableV1):
     def value(self) -> Tensor:
         return self._snapshot
 
-    def _AsTensor(self) -> Tensor:  # noqa: N802
+    def _AsTensor(self) -> Tensor:
         return self._snapshot
 
     def read_value(self) -> Tensor:

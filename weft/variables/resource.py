@@ -10,8 +10,8 @@ from typing import Any
 from weft.framework import context, conversion, dtypes
 from weft.framework.func_graph import init_scope
 from weft.framework.graph import colocate_with, control_dependencies, device
-from weft.framework.handle_data import HandleData
 from weft.framework.graph_keys import GraphKeys
+from weft.framework.handle_data import HandleData
 from weft.framework.scope_names import prepend_name_scope, strip_name_scope
 from weft.framework.scopes import name_scope
 from weft.framework.tensor import Tensor
@@ -436,9 +436,9 @@ class ResourceVariable(BaseResourceVariable):
             building = not hasattr(initial_value, "numpy") and initial_value.graph.building_function
             if building:
                 raise ValueError(
-                    f"Tensor-typed variable initializers must either be wrapped in an init_scope or callable "
-                    f"(e.g., `tf.Variable(lambda : tf.truncated_normal([10, 40]))`) when building functions. "
-                    f"Please file a feature request if this restriction inconveniences you."
+                    "A variable that is made while a function is traced outlives it, so its initial value may "
+                    "not be a tensor of the function: pass a callable, as in "
+                    "tf.Variable(lambda: tf.truncated_normal([10, 40])), or use tf.init_scope."
                 )
         collections = with_trainable(collections, self._trainable)
         if constraint is not None and not callable(constraint):

@@ -382,7 +382,7 @@ def _unique_scope(prefix: str) -> str:
 
 
 @export("variable_scope")
-class variable_scope:  # noqa: N801
+class variable_scope:
     """A context manager for variable scopes: a name, or a scope to enter again, and defaults for variables.
 
     With `default_name` alone the name is made unique. `values` tell the graph. It opens a name scope as well,

@@ -8,9 +8,9 @@ import numpy as np
 
 from weft.framework import registry
 from weft.framework.handle_data import handle_data
+from weft.framework.indexed_slices import IndexedSlices
 from weft.framework.registry import op
 from weft.framework.shape_rules import fail, is_full, rank_at_least
-from weft.framework.indexed_slices import IndexedSlices
 from weft.ops.state import indices as index_checks
 from weft.ops.state.resource import variable_shape
 

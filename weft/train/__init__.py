@@ -1,0 +1,22 @@
+"""Training: `tf.train`, the optimizers, the global step, and what keeps a training program going."""
+
+from typing import Any
+
+import weft.train.adagrad
+import weft.train.adam
+import weft.train.gradient_descent
+import weft.train.proximal
+import weft.train.rmsprop
+import weft.train.slot_creator
+import weft.train.steps  # noqa: F401
+from weft.framework import export as _export
+
+
+def __getattr__(name: str) -> Any:
+    if name.startswith("__"):
+        raise AttributeError(name)
+    return _export.find("train", name, __name__)
+
+
+def __dir__() -> list[str]:
+    return sorted(_export.exported("train"))
