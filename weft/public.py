@@ -158,3 +158,4 @@ for _space in ("app", "flags"):
 lazy("app.flags", "weft.platform.app")
 lazy("logging", "weft.platform.tf_logging")
 lazy("graph_util", "weft.framework.graph_util")
+lazy("train", "weft.distributed")

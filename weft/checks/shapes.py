@@ -53,12 +53,10 @@ def _check_rank(
         if dims is not None:
             numbers = [int(k) for k in known if k is not None]
             if not static(dims, numbers):
-                raise ValueError(describe(numbers) + f"  Received rank {dims}, shape {x.get_shape()}")
-            return (
-                None
-                if context.executing_eagerly()
-                else no_op("static_checks_determined_all_ok")
-            )
+                raise ValueError(
+                    describe(numbers) + f"  Received rank {dims}, shape {x.get_shape()}"
+                )
+            return None if context.executing_eagerly() else no_op("static_checks_determined_all_ok")
     condition = dynamic(_rank_of(x), [raw.Cast(r, DstT=dtypes.int32) for r in ranks])
     # A rank that is fed may turn out to be no scalar.
     scalars = []
@@ -70,7 +68,11 @@ def _check_rank(
     from weft.framework.graph import control_dependencies
 
     with control_dependencies(scalars):
-        return assert_op(condition, data + [raw.Shape(x) if not hasattr(x, "dense_shape") else x.dense_shape], summarize)
+        return assert_op(
+            condition,
+            data + [raw.Shape(x) if not hasattr(x, "dense_shape") else x.dense_shape],
+            summarize,
+        )
 
 
 @export("assert_rank", "debugging.assert_rank")
@@ -179,7 +181,9 @@ def assert_shapes(
             symbols = symbols[1:] if open_front else symbols
             check = assert_rank_at_least if open_front else assert_rank
             checks.append(
-                check(x, len(symbols), data, summarize, f"{message}.  Shape of {label} as specified")
+                check(
+                    x, len(symbols), data, summarize, f"{message}.  Shape of {label} as specified"
+                )
                 if not (len(symbols) == 0 and open_front)
                 else None
             )

@@ -38,7 +38,11 @@ def assert_type(
         if not hasattr(tensor, "dense_shape"):
             tensor = convert_to_tensor(tensor, name="tensor")
         if tensor.dtype != tf_type:
-            label = "" if context.executing_eagerly() or not hasattr(tensor, "name") else tensor.name + " "
+            label = (
+                ""
+                if context.executing_eagerly() or not hasattr(tensor, "name")
+                else tensor.name + " "
+            )
             raise TypeError(f"{message or ''}  {label}must be of type {dtypes.as_dtype(tf_type)!r}")
         return _done("statically_determined_correct_type")
 

@@ -57,12 +57,21 @@ def _unary(
                     shown = f"x.shape={x.shape} dtype={x.dtype.name}"
                 else:
                     shown = x.name
-                data = [message, f"Condition x {symbol} did not hold element-wise:", f"x ({shown}) = ", x]
+                data = [
+                    message,
+                    f"Condition x {symbol} did not hold element-wise:",
+                    f"x ({shown}) = ",
+                    x,
+                ]
             zero = convert_to_tensor(0, dtype=x.dtype.base_dtype)
             known = constant_value(x)
             if known is not None:
                 fail_if_known(static(known), data)
-                return None if context.executing_eagerly() else no_op("static_checks_determined_all_ok")
+                return (
+                    None
+                    if context.executing_eagerly()
+                    else no_op("static_checks_determined_all_ok")
+                )
             return assert_op(_all(compare(x, zero)), data, summarize)
 
     label = name
@@ -123,10 +132,17 @@ def _binary(name: str, symbol: str, static: Callable, op_type: str) -> Callable[
                     return None
                 if data is None:
                     text = _differences(
-                        np.asarray(x), np.asarray(y), np.asarray(condition), symbol, message, summarize
+                        np.asarray(x),
+                        np.asarray(y),
+                        np.asarray(condition),
+                        symbol,
+                        message,
+                        summarize,
                     )
                 else:
-                    text = ", ".join(_pretty(d, 3 if summarize is None else summarize) for d in data)
+                    text = ", ".join(
+                        _pretty(d, 3 if summarize is None else summarize) for d in data
+                    )
                 raise errors.InvalidArgumentError(None, None, text)
             if data is None:
                 data = [

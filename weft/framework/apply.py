@@ -10,12 +10,13 @@ from collections.abc import Callable
 from typing import Any
 
 from weft.framework import attributes, context, conversion, dtypes
+from weft.framework.recording import record, recording
 from weft.framework.registry import OpDecl
 from weft.framework.signature import REQUIRED, Arg
 from weft.framework.tensor import Tensor
 
-# Runs an op at once: (decl, flat inputs, attrs, output dtypes, name) -> flat outputs. Set by eager execution.
-execute_eagerly: Callable[..., list[Any]] | None = None
+# Calls an op at once: (decl, args, kwargs, name) -> what the caller sees. Set by eager execution.
+call_eagerly: Callable[..., Any] | None = None
 
 
 class CallPlan:
@@ -35,15 +36,27 @@ class CallPlan:
 
 def call(decl: OpDecl, args: tuple, kwargs: dict[str, Any], name: str | None) -> Any:
     """Calls an op with inputs, then attributes, by position or by name."""
+    if context.current.eager:
+        if call_eagerly is None:
+            raise RuntimeError("Eager execution is on, but its executor is not loaded.")
+        return call_eagerly(decl, args, kwargs, name)
+    plan = call_plan(decl)
+    inputs, given = bind(decl, plan, args, kwargs)
+    return pack(decl, apply(decl, inputs, given, name), plan)
+
+
+def call_plan(decl: OpDecl) -> CallPlan:
     plan = decl._call_plan
     if plan is None:
         plan = decl._call_plan = CallPlan(decl)
-    n_inputs = len(plan.inputs)
-    if len(args) == n_inputs and all(k in plan.explicit_names for k in kwargs):
-        inputs, given = args, kwargs
-    else:
-        inputs, given = _bind(decl, plan, args, kwargs)
-    return _outputs(decl, apply(decl, inputs, given, name), plan)
+    return plan
+
+
+def bind(decl: OpDecl, plan: CallPlan, args: tuple, kwargs: dict[str, Any]) -> tuple[Any, dict]:
+    """The values of the inputs, in order, and the attributes of a call."""
+    if len(args) == len(plan.inputs) and all(k in plan.explicit_names for k in kwargs):
+        return args, kwargs
+    return _bind(decl, plan, args, kwargs)
 
 
 def _bind(
@@ -70,7 +83,7 @@ def _bind(
     return [bound.pop(n) for n in plan.input_names], bound
 
 
-def _outputs(decl: OpDecl, result: Any, plan: CallPlan) -> Any:
+def pack(decl: OpDecl, result: Any, plan: CallPlan) -> Any:
     """The outputs as a caller sees them: a tensor, a list, a named tuple; the operation if it has none."""
     sig = decl.signature
     if not sig.outputs:
@@ -102,8 +115,28 @@ def decl_tuple(decl: OpDecl) -> Any:
 
 
 def apply(decl: OpDecl, values: Any, given: dict[str, Any], name: str | None) -> tuple:
-    """Applies an op to one value per input argument; gives (operation or None, flat outputs, attrs)."""
-    eager = context.current.eager
+    """Adds an op with one value per input argument to the graph; gives (operation, flat outputs, attrs)."""
+    attrs = given_attrs(decl, given)
+    inputs = decl.signature.inputs
+    graph = context.get_default_graph()
+    if not inputs:
+        flat = []
+    elif _all_plain_tensors(inputs, values):
+        flat = convert_inputs(decl, inputs, values, attrs)
+    else:
+        with graph.name_scope(name or decl.name) as scope:
+            flat = convert_inputs(decl, inputs, values, attrs)
+        name = scope
+    fill_defaults(decl, attrs)
+    out_dtypes = output_dtypes(decl.signature.outputs, attrs)
+    op = graph.add_op(decl, flat, attrs, out_dtypes, name, site_depth=3)
+    if recording.tapes:
+        record(op)
+    return op, op._outputs, attrs
+
+
+def given_attrs(decl: OpDecl, given: dict[str, Any]) -> dict[str, Any]:
+    """The attributes that a caller gave, converted."""
     sig = decl.signature
     attrs: dict[str, Any] = {}
     for key, value in given.items():
@@ -116,30 +149,16 @@ def apply(decl: OpDecl, values: Any, given: dict[str, Any], name: str | None) ->
             if attr.kind != "shape":
                 raise TypeError(f"Missing required positional argument: {key} of op {decl.name}")
         attrs[key] = attributes.convert(value, attr, decl.name)
-    if eager:
-        flat = _convert_inputs(decl, sig.inputs, values, attrs, name)
-    elif decl.signature.inputs:
-        graph = context.get_default_graph()
-        if _all_plain_tensors(sig.inputs, values):
-            flat = _convert_inputs(decl, sig.inputs, values, attrs, name)
-        else:
-            with graph.name_scope(_scope_for(graph, name or decl.name)) as scope:
-                flat = _convert_inputs(decl, sig.inputs, values, attrs, name)
-            name = scope
-    else:
-        flat = []
-    for attr in sig.attrs.values():
+    return attrs
+
+
+def fill_defaults(decl: OpDecl, attrs: dict[str, Any]) -> None:
+    """Adds the attributes that neither the caller nor the inputs gave."""
+    for attr in decl.signature.attrs.values():
         if attr.name not in attrs:
             if attr.default is REQUIRED:
                 raise TypeError(f"No argument for attr {attr.name} found in op {decl.name}.")
             attrs[attr.name] = list(attr.default) if attr.is_list else attr.default
-    out_dtypes = output_dtypes(sig.outputs, attrs)
-    if eager:
-        if execute_eagerly is None:
-            raise RuntimeError("Eager execution is on, but its executor is not loaded.")
-        return None, execute_eagerly(decl, flat, attrs, out_dtypes, name), attrs
-    op = context.get_default_graph().add_op(decl, flat, attrs, out_dtypes, name, site_depth=3)
-    return op, op._outputs, attrs
 
 
 def _all_plain_tensors(args: Any, values: Any) -> bool:
@@ -155,10 +174,6 @@ def _all_plain_tensors(args: Any, values: Any) -> bool:
     return True
 
 
-def _scope_for(graph: Any, name: str) -> str:
-    return name
-
-
 def output_dtypes(args: Any, attrs: dict[str, Any]) -> list[dtypes.DType]:
     """The dtypes of all outputs, flat; references where the signature says so."""
     out: list[dtypes.DType] = []
@@ -172,9 +187,10 @@ def output_dtypes(args: Any, attrs: dict[str, Any]) -> list[dtypes.DType]:
     return out
 
 
-def _convert_inputs(
-    decl: OpDecl, args: tuple[Arg, ...], values: Any, attrs: dict[str, Any], name: str | None
+def convert_inputs(
+    decl: OpDecl, args: tuple[Arg, ...], values: Any, attrs: dict[str, Any]
 ) -> list[Any]:
+    """The inputs as a flat list of tensors; the attributes that follow from them are added to `attrs`."""
     flat: list[Any] = []
     for arg, value in zip(args, values):
         if arg.is_list:

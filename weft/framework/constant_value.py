@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from weft.framework.export import export
 from weft.framework.shape_rules import Shape, is_full
 
 # The namespace to run kernels with; set by the engine.
@@ -25,8 +26,13 @@ _FOLDED = frozenset(
 )
 
 
+@export("get_static_value", "contrib.util.constant_value")
 def constant_value(tensor: Any, partial: bool = False) -> np.ndarray | None:
     """Returns the value of a tensor as an array if it can be known without running the graph, else None."""
+    host = getattr(tensor, "_host", None)  # of a concrete tensor
+    if host is not None:
+        array = host()
+        return array if isinstance(array, np.ndarray) else None
     numpy = getattr(tensor, "numpy", None)
     if numpy is not None and not hasattr(tensor, "_handle_name"):
         return numpy() if callable(numpy) else None

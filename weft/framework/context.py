@@ -11,6 +11,7 @@ from typing import Any
 class _Current(threading.local):
     def __init__(self) -> None:
         self.graphs: list[Any] = []
+        self.modes: list[bool] = []  # for each of `graphs`, whether ops ran eagerly around it
         self.sessions: list[Any] = []
         self.eager = process_default.eager
 
@@ -33,11 +34,18 @@ class DefaultStack:
     @contextlib.contextmanager
     def push(stack: list[Any], item: Any) -> Iterator[Any]:
         stack.append(item)
-        eager, current.eager = current.eager, current.eager and stack is not current.graphs
+        eager = current.eager
+        is_graph = stack is current.graphs
+        modes = current.modes
+        if is_graph:
+            modes.append(eager)
+            current.eager = False
         try:
             yield item
         finally:
             current.eager = eager
+            if is_graph:
+                modes.pop()
             if stack[-1] is not item:
                 raise AssertionError(
                     f"Nesting violated: {item!r} is left while {stack[-1]!r} is still the default."
@@ -80,6 +88,18 @@ def get_default_session() -> Any:
 def executing_eagerly() -> bool:
     """Returns whether ops run as they are called, rather than being added to a graph."""
     return current.eager
+
+
+@contextlib.contextmanager
+def outermost(depth: int, eager: bool) -> Iterator[None]:
+    """Leaves all default graphs of this thread but the first `depth`, and runs ops eagerly or not."""
+    before = current.graphs, current.modes, current.eager
+    current.graphs, current.modes = before[0][:depth], before[1][:depth]
+    current.eager = eager
+    try:
+        yield
+    finally:
+        current.graphs, current.modes, current.eager = before
 
 
 @contextlib.contextmanager

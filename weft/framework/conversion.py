@@ -116,11 +116,13 @@ def _converted_tensor(value: Tensor, dtype: Any, name: str | None, as_ref: bool)
             f"Tensor conversion requested dtype {dtype.name} for Tensor with dtype {value.dtype.name}: "
             f"{str(value)!r}"
         )
-    if context.current.graphs and hasattr(value, "numpy") and not context.current.eager:
+    if value._op is None and not context.current.eager:
         graph = context.get_default_graph()
-        if graph.building_function:
-            return graph.capture(value, name=name)
-        return _constant(value.numpy(), value.dtype, name)
+        if not graph.building_function:
+            raise RuntimeError(
+                "Attempting to capture an EagerTensor without building a function."
+            )
+        return graph.capture(value, name=name)
     return value
 
 

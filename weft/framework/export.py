@@ -88,6 +88,8 @@ def lazy(space: str, *modules: str) -> None:
 
 def find(space: str, name: str, module_name: str) -> Any:
     """A name of a namespace: exported, or made so by a lazy package, or a namespace below."""
+    if name.startswith("__"):
+        raise AttributeError(f"module '{module_name}' has no attribute '{name}'")
     names = _table.get(space, {})
     if name in names:
         return names[name]
@@ -100,7 +102,7 @@ def find(space: str, name: str, module_name: str) -> Any:
     if module is not None:
         return module
     try:
-        return importlib.import_module(f"weft.{below}")
+        return _adopted(importlib.import_module(f"weft.{below}"), below)
     except ModuleNotFoundError as e:
         if e.name is None or not f"weft.{below}".startswith(e.name):
             raise
@@ -111,6 +113,13 @@ def find(space: str, name: str, module_name: str) -> Any:
     if below in spaces():
         return namespace(below)
     raise AttributeError(f"module '{module_name}' has no attribute '{name}'")
+
+
+def _adopted(module: Any, space: str) -> Any:
+    """A package that is a public namespace, which has the names exported to that namespace as well."""
+    if not hasattr(module, "__getattr__"):
+        module.__getattr__ = lambda name: find(space, name, module.__name__)
+    return module
 
 
 def namespace(space: str) -> Namespace:

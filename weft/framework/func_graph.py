@@ -10,8 +10,17 @@ from weft.framework import context, dtypes, registry
 from weft.framework.graph import Graph
 from weft.framework.handle_data import handle_data
 from weft.framework.operation import Operation
+from weft.framework.recording import record_step, stop_recording
 from weft.framework.registry import OpDecl
 from weft.framework.tensor import Tensor
+
+
+# Elements; a larger tensor that is captured from eager execution is passed at each call.
+_LARGEST_CONSTANT = 128
+
+
+def _pass_on(grad: Any) -> list[Any]:
+    return [grad]
 
 
 class FuncGraph(Graph):
@@ -84,7 +93,30 @@ class FuncGraph(Graph):
             return tensor
         known = self._captures.get(id(tensor))
         if known is not None:
-            return known[1]
+            inside = known[1]
+        elif op is None and tensor._num_elements() <= _LARGEST_CONSTANT and tensor.dtype.np is not None:
+            inside = self._capture_constant(tensor, name)
+        else:
+            inside = self._capture_new(tensor, op, name)
+        record_step("captured_value", [inside], [tensor], _pass_on)
+        return inside
+
+    def _capture_constant(self, tensor: Any, name: str | None) -> Tensor:
+        """A small concrete tensor is known inside as well, and an input none the less, for its gradient."""
+        with self.as_default(), self.control_dependencies(None):
+            array = tensor._host()
+            op = self.add_op(
+                registry.get("Const"),
+                [],
+                {"value": array, "dtype": tensor.dtype},
+                [tensor.dtype],
+                name or "Const",
+            )
+        self._captures[id(tensor)] = (tensor, op._outputs[0])
+        self.inputs.append(op._outputs[0])
+        return op._outputs[0]
+
+    def _capture_new(self, tensor: Any, op: Any, name: str | None) -> Tensor:
         inner_outer = tensor
         outer = self.outer_graph
         if op is not None and outer is not None and op._graph is not outer:
@@ -137,6 +169,13 @@ class FuncGraph(Graph):
             super()._add_function(function)
         else:
             self.outer_graph._add_function(function)
+
+    def watch_variable(self, variable: Any) -> None:
+        """Notes that the body, or a body within it, reads or changes a variable."""
+        if not any(variable is v for v in self.variables):
+            self.variables.append(variable)
+        if isinstance(self.outer_graph, FuncGraph):
+            self.outer_graph.watch_variable(variable)
 
     @property
     def captures(self) -> list[tuple[Any, Tensor]]:
@@ -236,29 +275,25 @@ def has_effect(op: Operation) -> bool:
 
 @contextlib.contextmanager
 def init_scope() -> Iterator[None]:
-    """Leaves functions and control flow: what is created inside lands in the outermost graph, or eagerly."""
-    graph = context.current.graphs[-1] if context.current.graphs else None
-    if graph is None or not graph.building_function:
-        if context.executing_eagerly():
-            yield
+    """Leaves functions and control flow: what is created inside lands in the outermost graph, or eagerly.
+    Gradient tapes do not see it."""
+    graphs, modes = context.current.graphs, context.current.modes
+    with stop_recording():
+        if not graphs or not graphs[-1].building_function:
+            with context.get_default_graph().control_dependencies(None):
+                yield
             return
-        graph = context.get_default_graph()
-        with graph.control_dependencies(None):
-            yield
-        return
-    scope = graph.get_name_scope()
-    while graph is not None and graph.building_function:
-        graph = graph.outer_graph
-    if graph is None or getattr(graph, "_stands_for_eager", False) or _eager_around():
-        with context.execution_mode(True):
-            yield
-        return
-    with graph.as_default(), graph.control_dependencies(None):
-        with graph.name_scope(scope + "/" if scope else None):
-            yield
-
-
-def _eager_around() -> bool:
-    return context.process_default.eager and not any(
-        not g.building_function for g in context.current.graphs
-    )
+        depth = len(graphs)
+        while depth and graphs[depth - 1].building_function:
+            depth -= 1
+        scope = graphs[-1].get_name_scope()
+        if modes[depth]:
+            with context.outermost(depth, eager=True):
+                yield
+            return
+        graph = graphs[-1]
+        while graph.building_function:
+            graph = graph.outer_graph
+        with graph.as_default(), graph.control_dependencies(None):
+            with graph.name_scope(scope + "/" if scope else None):
+                yield

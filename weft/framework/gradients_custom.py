@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import itertools
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
 from typing import Any
 
-from weft.framework import context, conversion, nest, registry
+from weft.framework import context, conversion, nest, registry, variable_access
 from weft.framework.export import export
 from weft.framework.indexed_slices import IndexedSlices
 
@@ -17,8 +19,23 @@ _numbers = itertools.count()
 # Runs the eager form: (function, args, kwargs) -> result. Set by eager execution.
 eager_form: Callable[..., Any] | None = None
 
-# Collects the variables that a function reads: a context manager that gives a list. Set by the variables' room.
-watch_variables: Callable[[], Any] | None = None
+
+@contextlib.contextmanager
+def watch_variables() -> Iterator[list[Any]]:
+    """Collects the trainable variables that are read inside."""
+    seen: list[Any] = []
+    thread = threading.get_ident()
+
+    def note(variable: Any) -> None:
+        if threading.get_ident() == thread and hasattr(variable, "handle"):
+            if not any(v.handle is variable.handle for v in seen):
+                seen.append(variable)
+
+    variable_access.listeners.append(note)
+    try:
+        yield seen
+    finally:
+        variable_access.listeners.remove(note)
 
 
 @export("custom_gradient")
@@ -85,13 +102,10 @@ def _graph_form(f: Callable, args: tuple, kwargs: dict[str, Any]) -> Any:
     inputs = [identity(x) for x in inputs]
     variables: list[Any] = []
     packed = nest.pack_sequence_as(list(args), inputs)
-    if watch_variables is not None:
-        with watch_variables() as seen:
-            result, grad_fn = f(*packed)
-        given = {id(a) for a in args}
-        variables = [v for v in seen if id(v) not in given]
-    else:
+    with watch_variables() as seen:
         result, grad_fn = f(*packed)
+    given = {id(a) for a in args}
+    variables = [v for v in seen if id(v) not in given]
     flat = [conversion.convert_to_tensor(r) for r in nest.flatten(result)]
     handles = [getattr(v, "handle", None) for v in variables]
     sources = [h if h is not None else v for h, v in zip(handles, variables)]

@@ -86,7 +86,8 @@ class Graph(Collections):
         if self._finalized:
             raise RuntimeError("Graph is finalized and cannot be modified.")
         for i, tensor in enumerate(inputs):
-            if tensor.graph is not self:
+            source = tensor._op  # a concrete tensor has none
+            if source is None or source._graph is not self:
                 inputs[i] = self._import_input(tensor, decl, name)
         with self._lock:
             if name is None:
@@ -146,6 +147,8 @@ class Graph(Collections):
             other._control_outputs.pop()
 
     def _import_input(self, tensor: Tensor, decl: OpDecl, name: str | None) -> Tensor:
+        if tensor._op is None:
+            raise RuntimeError("Attempting to capture an EagerTensor without building a function.")
         raise ValueError(
             f"Tensor {tensor} must be from the same graph as the operation '{name or decl.name}' "
             f"({decl.name}) that takes it."

@@ -111,7 +111,9 @@ def convert_variables_to_constants(
             new.op, new.name = "Const", node.name
             new.attr["dtype"].CopyFrom(node.attr["dtype"])
             new.attr["value"].tensor.CopyFrom(
-                make_tensor_proto(value, dtype=node.attr["dtype"].type, shape=getattr(value, "shape", ()))
+                make_tensor_proto(
+                    value, dtype=node.attr["dtype"].type, shape=getattr(value, "shape", ())
+                )
             )
         elif node.op == "ReadVariableOp" and source(_node_name(node.input[0])) in fetched:
             new.op, new.name = "Identity", node.name

@@ -56,7 +56,9 @@ def import_graph_def(
                     k: v if isinstance(v, (Tensor, Operation)) else conversion.convert_to_tensor(v)
                     for k, v in input_map.items()
                 }
-        importer = _Importer(context.get_default_graph(), graph_def, input_map, prefix, producer_op_list)
+        importer = _Importer(
+            context.get_default_graph(), graph_def, input_map, prefix, producer_op_list
+        )
         importer.run()
     if return_elements is None:
         return None
@@ -101,7 +103,9 @@ def _split_input(text: str) -> tuple[str, int]:
 class _Importer:
     """The import of one GraphDef."""
 
-    def __init__(self, graph: Any, message: Any, input_map: dict[str, Any], prefix: str, producer: Any):
+    def __init__(
+        self, graph: Any, message: Any, input_map: dict[str, Any], prefix: str, producer: Any
+    ):
         self.graph, self.message, self.prefix = graph, message, prefix
         self.mapped: dict[tuple[str, int], Any] = {}
         for key, value in input_map.items():
@@ -151,7 +155,9 @@ class _Importer:
         for op in made:
             self._finish(op)
         self._share_devices(made)
-        unused = sorted(k for k, _ in self.mapped.values() if k not in self.used and not self._exists(k))
+        unused = sorted(
+            k for k, _ in self.mapped.values() if k not in self.used and not self._exists(k)
+        )
         if unused:
             raise ValueError(
                 "Attempted to map inputs that were not found in graph_def: [%s]" % ", ".join(unused)
@@ -206,7 +212,9 @@ class _Importer:
                 node = self.nodes[name]
                 for text in reversed(node.input):
                     source, output = _split_input(text)
-                    if (source, output) in self.mapped or (output >= 0 and (source, -2) in self.mapped):
+                    if (source, output) in self.mapped or (
+                        output >= 0 and (source, -2) in self.mapped
+                    ):
                         continue
                     if source not in self.nodes:
                         raise ValueError(f"Node '{name}': Unknown input node '{text}'")
@@ -228,7 +236,9 @@ class _Importer:
             if isinstance(value, Operation):
                 value = value.outputs[0]
             if value.graph is not self.graph:
-                raise ValueError(f"input_map: {value} is not an element of the graph that is imported into.")
+                raise ValueError(
+                    f"input_map: {value} is not an element of the graph that is imported into."
+                )
             return value
         op = self.ops[source]
         if output >= len(op._outputs):
@@ -318,7 +328,9 @@ class _Importer:
             elif attr.default is not REQUIRED:
                 attrs[attr.name] = list(attr.default) if attr.is_list else attr.default
             elif attr.name not in decl.signature.inferred:
-                raise ValueError(f"NodeDef missing attr '{attr.name}' from Op<name={node.op}>; NodeDef: {node.name}")
+                raise ValueError(
+                    f"NodeDef missing attr '{attr.name}' from Op<name={node.op}>; NodeDef: {node.name}"
+                )
         return attrs
 
     def _is_producer_default(self, op_type: str, key: str, value: Any) -> bool:
@@ -326,10 +338,13 @@ class _Importer:
         if op is None:
             return False
         return any(
-            a.name == key and a.HasField("default_value") and a.default_value == value for a in op.attr
+            a.name == key and a.HasField("default_value") and a.default_value == value
+            for a in op.attr
         )
 
-    def _check_inputs(self, node: Any, decl: Any, inputs: list[Tensor], attrs: dict[str, Any]) -> None:
+    def _check_inputs(
+        self, node: Any, decl: Any, inputs: list[Tensor], attrs: dict[str, Any]
+    ) -> None:
         wanted: list[Any] = []
         for arg in decl.signature.inputs:
             if arg.type_list_attr is not None:
@@ -352,7 +367,11 @@ class _Importer:
                 f"inputs specified; Op<name={node.op}>; NodeDef: {node.name}"
             )
         for i, (t, (dtype, arg)) in enumerate(zip(inputs, wanted)):
-            if dtype is None or t.dtype.base_dtype is not dtype or (arg.is_ref and not t.dtype._is_ref_dtype):
+            if (
+                dtype is None
+                or t.dtype.base_dtype is not dtype
+                or (arg.is_ref and not t.dtype._is_ref_dtype)
+            ):
                 expected = "none" if dtype is None else dtype.name + ("_ref" if arg.is_ref else "")
                 raise ValueError(
                     f"Input {i} of node {self.names[node.name]} was passed {_tf_name(t.dtype)} from {t.name} "
@@ -438,7 +457,9 @@ def _of_kind(value: Any, attr: Any, node: Any) -> Any:
             f"'{node.name}' ({node.op}), but holds {value!r}"
         )
     if attr.element_kind == "type" and not attr.is_list and value._is_ref_dtype:
-        raise ValueError(f"AttrValue must not have reference type value of {value.name} for attr '{attr.name}'")
+        raise ValueError(
+            f"AttrValue must not have reference type value of {value.name} for attr '{attr.name}'"
+        )
     return value
 
 

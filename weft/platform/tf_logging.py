@@ -118,7 +118,14 @@ def get_verbosity() -> int:
     return get_logger().getEffectiveLevel()
 
 
-_NAMES = {"DEBUG": DEBUG, "INFO": INFO, "WARN": WARN, "WARNING": WARN, "ERROR": ERROR, "FATAL": FATAL}
+_NAMES = {
+    "DEBUG": DEBUG,
+    "INFO": INFO,
+    "WARN": WARN,
+    "WARNING": WARN,
+    "ERROR": ERROR,
+    "FATAL": FATAL,
+}
 
 
 def set_verbosity(v: Any) -> None:
@@ -126,7 +133,9 @@ def set_verbosity(v: Any) -> None:
     get_logger().setLevel(_NAMES.get(v.upper(), v) if isinstance(v, str) else v)
 
 
-def google2_log_prefix(level: int, timestamp: float | None = None, file_and_line: Any = None) -> str:
+def google2_log_prefix(
+    level: int, timestamp: float | None = None, file_and_line: Any = None
+) -> str:
     """Returns the prefix of a line of Google's log format."""
     now = timestamp or time.time()
     at = time.localtime(now)
@@ -139,5 +148,10 @@ def google2_log_prefix(level: int, timestamp: float | None = None, file_and_line
 
 export_all(
     "logging",
-    **{n: v for n, v in list(globals().items()) if not n.startswith("_") and n not in ("annotations", "sys", "threading", "time", "Any", "export_all")},
+    **{
+        n: v
+        for n, v in list(globals().items())
+        if not n.startswith("_")
+        and n not in ("annotations", "sys", "threading", "time", "Any", "export_all")
+    },
 )

@@ -60,8 +60,9 @@ def prepare(plan: Plan, resources: Any, ctx: Any) -> list[Any]:
     for slot, value in plan.constants:
         template[slot] = value
     for slot, node in plan.handles:
-        ctx.node = node
-        interpreter.run_node(node, template, ctx)
+        here = ctx.on(plan.placed[node.op]) if plan.many_devices else ctx
+        here.node = node
+        interpreter.run_node(node, template, here)
     constant_slots = {slot for slot, _ in plan.constants}
     for item in plan.steps:
         if not isinstance(item, Host):
@@ -77,6 +78,8 @@ def run(
     resources = session.resources
     step = Step(session)
     ctx = interpreter.Context(resources, step, session._functions)
+    if plan.many_devices:
+        ctx = ContextOfDevice(session, step, ctx)  # type: ignore[assignment]
     template = plan.template
     if template is None or plan.epoch != resources.epoch:
         template = prepare(plan, resources, ctx)
@@ -102,27 +105,49 @@ def run(
         metadata.Clear()
         if recorder is not None:
             recorder.fill(metadata)
+            if session._config is not None and session._config.graph_options.build_cost_model:
+                recorder.fill_cost_graph(metadata, plan)
         if options is not None and options.output_partition_graphs:
             for graph in partition_graphs(plan):
                 metadata.partition_graphs.add().CopyFrom(graph)
     return [fetched(values[slot], ctx, t) for slot, t in zip(plan.fetch_slots, plan.fetches)]
 
 
+class ContextOfDevice:
+    """The contexts of a step that runs on several devices: their state may have several owners."""
+
+    def __init__(self, session: Any, step: Step, ctx: Any):
+        self.step, self._session, self._main = step, session, ctx
+        self._contexts: dict[int, Any] = {id(ctx.resources): ctx}
+
+    def on(self, device: Any) -> Any:
+        store = self._session._behind.store_of(device)
+        found = self._contexts.get(id(store))
+        if found is None:
+            found = interpreter.Context(store, self.step, self._session._functions)
+            self._contexts[id(store)] = found
+        return found
+
+
 def _run(plan: Plan, values: list[Any], ctx: Any) -> None:
     step = ctx.step
+    many = plan.many_devices
+    here = ctx
     for item in plan.steps:
         if step.stopped:
             step.check()
+        if many:
+            here = ctx.on(item.device)
         if type(item) is Host:
             node = item.node
-            ctx.node = node
+            here.node = node
             if node.inputs:
                 _to_numpy(node.inputs, values)
-            interpreter.run_node(node, values, ctx)
+            interpreter.run_node(node, values, here)
         else:
             if not item.ready:
                 _to_numpy(item.inputs, values)
-            item.run(values, ctx)
+            item.run(values, here)
 
 
 def _timer(step: Step, session: Any, options: Any) -> threading.Timer | None:
@@ -145,19 +170,26 @@ def _run_recorded(plan: Plan, values: list[Any], ctx: Any, recorder: Recorder) -
     """Runs a plan, noting when each op ran. A compiled segment is one entry: XLA fused its ops."""
     for slot, value in plan.constants:
         now = recorder.now()
-        recorder.add(plan.placed[plan.producer[slot]].name, ConstantNode(plan.producer[slot]), now, now, [value])
+        recorder.add(
+            plan.placed[plan.producer[slot]].name,
+            ConstantNode(plan.producer[slot]),
+            now,
+            now,
+            [value],
+        )
     for slot, node in plan.handles:
         now = recorder.now()
         recorder.add(plan.placed[node.op].name, node, now, now, [values[slot]])
     for item in plan.steps:
         ctx.step.check()
+        here = ctx.on(item.device) if plan.many_devices else ctx
         if type(item) is Host:
             _to_numpy(item.node.inputs, values)
-            _timed(item.device.name, item.node, values, ctx, recorder)
+            _timed(item.device.name, item.node, values, here, recorder)
             continue
         if item.ready:
             start = recorder.now()
-            item.run(values, ctx)
+            item.run(values, here)
             _to_numpy(item.outputs, values)
             recorder.add(
                 item.device.name, item, start, recorder.now(), [values[s] for s in item.outputs]
@@ -169,7 +201,10 @@ def _run_recorded(plan: Plan, values: list[Any], ctx: Any, recorder: Recorder) -
         for slot, source in zip(program.inputs, item.inputs):
             table[slot] = values[source]
         for node in program.nodes:
-            _timed(item.device.name, node, table, ctx, recorder)
+            if node.decl.name == "Const":  # noted with the plan's constants
+                interpreter.run_node(node, table, here)
+            else:
+                _timed(item.device.name, node, table, here, recorder)
         for slot, source in zip(item.outputs, program.outputs):
             values[slot] = table[source]
 

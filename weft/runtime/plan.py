@@ -57,7 +57,8 @@ class Plan:
         self.ops = ops
         self.compilable = {op: can_compile(op, functions) for op in ops}
         self.placed = place(ops, devices, soft_placement, self.compilable.__getitem__)
-        self.many_devices = len(set(self.placed.values())) > 1
+        # Where a step has one device its state has one owner, and that is the session's own.
+        self.many_devices = any(d is not devices[0] for d in self.placed.values())
         # Slots are shared by the whole plan: feeds first.
         self.slot_of: dict[Tensor, int] = {}
         for t in feeds:

@@ -17,12 +17,11 @@ from weft.framework.tensor import Tensor
 from weft.framework.shape_rules import compatible, text
 from weft.framework.tensor_proto import to_array
 from weft.runtime import executor
-from weft.runtime.devices import local_devices
 from weft.runtime.fetches import Fetches, feed_function_for, partial_feed_function_for
 from weft.runtime.functions import FunctionPrograms
 from weft.runtime.partial_run import PartialRun
 from weft.runtime.plan import Plan
-from weft.runtime.resources import ResourceStore
+from weft.runtime.targets import find_target, reset_target
 
 
 DeviceAttributes = namedtuple(
@@ -48,19 +47,15 @@ class BaseSession:
         if config is not None and not hasattr(config, "allow_soft_placement"):
             raise TypeError(f"config must be a tf.ConfigProto, but got {type(config)}")
         self._config = config
-        if self._target and not self._target_is_known():
-            raise errors.NotFoundError(
-                None,
-                None,
-                f"No session factory registered for the given session options: {{target: {self._target!r}}} "
-                "Registered factories are {DIRECT_SESSION}.",
-            )
+        self._behind = find_target(
+            self._target if isinstance(self._target, str) else self._target.decode(), config
+        )
         self._closed = False
-        self.devices = local_devices(config)
+        self.devices = self._behind.devices
         self._soft_placement = config is not None and config.allow_soft_placement
         self._plans: dict[Any, Plan] = {}
         self._fetches: dict[Any, Fetches] = {}
-        self.resources = ResourceStore()
+        self.resources = self._behind.main_store
         self._functions = FunctionPrograms(self._graph)
         self._lock = threading.RLock()
         self._steps: set[Any] = set()
@@ -70,10 +65,6 @@ class BaseSession:
     def graph(self) -> Any:
         """The graph that this session runs."""
         return self._graph
-
-    def _target_is_known(self) -> bool:
-        """Whether there is a session behind this target; a cluster's targets are known when it is there."""
-        return False
 
     @property
     def graph_def(self) -> Any:
@@ -191,7 +182,9 @@ class BaseSession:
         """Returns a function that runs what a CallableOptions message names, and gives a list of values."""
         options = callable_options
         handler = Fetches(self._graph, list(options.fetch))
-        targets = Fetches(self._graph, [self._graph.get_operation_by_name(t) for t in options.target])
+        targets = Fetches(
+            self._graph, [self._graph.get_operation_by_name(t) for t in options.target]
+        )
         handler.ops = [*handler.ops, *targets.ops]
         feeds = tuple(self._feed_tensor(name) for name in options.feed)
         run_options = options.run_options if options.HasField("run_options") else None
@@ -213,7 +206,9 @@ class BaseSession:
                 self._feed_tensor(t) for t in (split(feed) if split is not None else [feed])
             )
         if not handler.tensors and not handler.ops:
-            raise errors.InvalidArgumentError(None, None, "Must specify at least one target to fetch or execute.")
+            raise errors.InvalidArgumentError(
+                None, None, "Must specify at least one target to fetch or execute."
+            )
         handle = f"partial_run_{len(self._partial_runs)}"
         self._partial_runs[handle] = PartialRun(handler.tensors, handler.ops, tensors)
         return handle
@@ -255,7 +250,7 @@ class BaseSession:
             self._closed = True
             for step in list(self._steps):
                 step.cancel(errors.CancelledError(None, None, "Session was closed."))
-        self.resources.close()
+        self._behind.close()
         self._plans.clear()
         self._fetches.clear()
 
@@ -299,7 +294,13 @@ def _feed_value(tensor: Tensor, value: Any) -> Any:
     if type(value) is np.ndarray and value.dtype == dtype and dtype != object:
         array = value
     elif dtype == object:
-        array = to_array(value, tensor._dtype.base_dtype)
+        try:
+            array = to_array(value, tensor._dtype.base_dtype)
+        except TypeError as e:
+            raise TypeError(
+                f"Type of feed value {value} with type {type(value)} is not compatible with Tensor type string of "
+                f"{tensor.name!r}: {e}"
+            ) from None
     else:
         if isinstance(value, int) and dtype.kind in "iu" and not isinstance(value, bool):
             if dtype.type(np.array(value).astype(dtype)) != value:
@@ -353,7 +354,7 @@ class Session(BaseSession):
                 None,
                 "Session.reset needs the target of a server: a local session's state ends with it.",
             )
-        raise errors.UnavailableError(None, None, f"No server can be reached at {target!r}.")
+        reset_target(target, containers)
 
 
 class InteractiveSession(BaseSession):

@@ -46,6 +46,23 @@ class Recorder:
                 out.tensor_description.allocation_description.requested_bytes = size
                 out.tensor_description.allocation_description.allocator_name = "cpu"
 
+    def fill_cost_graph(self, metadata: Any, plan: Any) -> None:
+        """Writes what each op of the step cost, and what it takes from which."""
+        took = {}
+        for _, node, start, end, _ in self.records:
+            if getattr(node, "op", None) is not None:
+                took[node.op] = end - start
+        ids = {op: i for i, op in enumerate(plan.ops)}
+        for op, i in ids.items():
+            item = metadata.cost_graph.node.add()
+            item.name, item.id, item.device = op.name, i, plan.placed[op].name
+            item.compute_cost = int(took.get(op, 0) * 1e6)
+            for t in op._inputs:
+                if t._op in ids:
+                    source = item.input_info.add()
+                    source.preceding_node, source.preceding_port = ids[t._op], t._index
+            item.control_input.extend(ids[c] for c in op._control_inputs if c in ids)
+
 
 class ConstantNode:
     """A constant of the plan, which takes no time in a step."""

@@ -126,7 +126,9 @@ class TestCase(parameterized.TestCase):
     def assertNear(self, f1: float, f2: float, err: float, msg: str | None = None) -> None:
         self.assertTrue(f1 == f2 or abs(f1 - f2) <= err, f"{f1} != {f2} +/- {err}{msg or ''}")
 
-    def assertArrayNear(self, farray1: Any, farray2: Any, err: float, msg: str | None = None) -> None:
+    def assertArrayNear(
+        self, farray1: Any, farray2: Any, err: float, msg: str | None = None
+    ) -> None:
         self.assertEqual(len(farray1), len(farray2), msg=msg)
         for f1, f2 in zip(farray1, farray2):
             self.assertNear(float(f1), float(f2), err, msg=msg)
@@ -144,16 +146,25 @@ class TestCase(parameterized.TestCase):
             for k in a:
                 self._close(a[k], b[k], rtol, atol, msg, f"{path}[{k}]")
             return
-        if isinstance(a, (list, tuple)) and any(isinstance(x, (list, tuple, dict, np.ndarray)) for x in a):
+        if isinstance(a, (list, tuple)) and any(
+            isinstance(x, (list, tuple, dict, np.ndarray)) for x in a
+        ):
             if not _is_rectangular(a) or not _is_rectangular(b):
-                self.assertEqual(len(a), len(b), f"a{path} and b{path} differ in length. {msg or ''}")
+                self.assertEqual(
+                    len(a), len(b), f"a{path} and b{path} differ in length. {msg or ''}"
+                )
                 for i, (x, y) in enumerate(zip(a, b)):
                     self._close(x, y, rtol, atol, msg, f"{path}[{i}]")
                 return
         x, y = self._array(a), self._array(b)
         self.assertEqual(x.shape, y.shape, f"Shape mismatch: a{path} and b{path}. {msg or ''}")
         np.testing.assert_allclose(
-            x, y, rtol=rtol, atol=atol, equal_nan=True, err_msg=f"a{path} is different from b{path}. {msg or ''}"
+            x,
+            y,
+            rtol=rtol,
+            atol=atol,
+            equal_nan=True,
+            err_msg=f"a{path} is different from b{path}. {msg or ''}",
         )
 
     def assertAllClose(
@@ -198,7 +209,9 @@ class TestCase(parameterized.TestCase):
     def assertAllEqual(self, a: Any, b: Any, msg: Any = None) -> None:
         """Asserts that two arrays have the same values; NaN equals NaN."""
         x, y = self._array(a), self._array(b)
-        self.assertEqual(x.shape, y.shape, f"Shape mismatch: expected {x.shape}, got {y.shape}. {msg or ''}")
+        self.assertEqual(
+            x.shape, y.shape, f"Shape mismatch: expected {x.shape}, got {y.shape}. {msg or ''}"
+        )
         same = x == y
         if x.dtype.kind in "fc" and y.dtype.kind in "fc":
             same = np.logical_or(same, np.logical_and(np.isnan(x), np.isnan(y)))
@@ -253,7 +266,9 @@ class TestCase(parameterized.TestCase):
 
         self.assertEqual(canonical_device(device1), canonical_device(device2), msg)
 
-    def assertProtoEquals(self, expected_message_maybe_ascii: Any, message: Any, msg: Any = None) -> None:
+    def assertProtoEquals(
+        self, expected_message_maybe_ascii: Any, message: Any, msg: Any = None
+    ) -> None:
         expected = expected_message_maybe_ascii
         if isinstance(expected, (str, bytes)):
             from google.protobuf import text_format
@@ -410,7 +425,9 @@ def assert_equal_graph_def(
     b = {n.name: n for n in expected.node}
     for name in sorted(a.keys() | b.keys()):
         if name not in a or name not in b:
-            raise AssertionError(f"Node {name} is only in the {'expected' if name in b else 'actual'} graph.")
+            raise AssertionError(
+                f"Node {name} is only in the {'expected' if name in b else 'actual'} graph."
+            )
         if a[name] != b[name]:
             raise AssertionError(f"Node {name} differs:\n{a[name]}\n{b[name]}")
     if actual.versions != expected.versions:

@@ -46,7 +46,9 @@ def _theoretical(
     if dy_size == 0:
         value = session.run(dx, {**feeds, x: x_data, dy: dy_data})
         if value.shape != x_data.shape:
-            raise ValueError(f"Empty gradient has wrong shape: expected {x_data.shape}, got {value.shape}")
+            raise ValueError(
+                f"Empty gradient has wrong shape: expected {x_data.shape}, got {value.shape}"
+            )
         if np.any(value):
             raise ValueError("Empty tensor with nonzero gradients")
     return jacobian
@@ -74,7 +76,9 @@ def _numeric(
         return np.ascontiguousarray(out).ravel().view(y_part).astype(x_part)
 
     for row in range(x_size):
-        jacobian[row] = (at(row, flat[row] + part(delta)) - at(row, flat[row] - part(delta))) / (2 * delta)
+        jacobian[row] = (at(row, flat[row] + part(delta)) - at(row, flat[row] - part(delta))) / (
+            2 * delta
+        )
     return jacobian
 
 
@@ -89,7 +93,14 @@ def _one(
     delta: float,
     feeds: dict,
 ) -> tuple[np.ndarray, np.ndarray]:
-    floating = (dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64, dtypes.complex64, dtypes.complex128)
+    floating = (
+        dtypes.float16,
+        dtypes.bfloat16,
+        dtypes.float32,
+        dtypes.float64,
+        dtypes.complex64,
+        dtypes.complex128,
+    )
     if x.dtype.base_dtype not in floating:
         raise ValueError(f"Don't know how to handle dtype {x.dtype.base_dtype.name}")
     dtype = x.dtype.base_dtype.as_numpy_dtype
@@ -126,7 +137,11 @@ def compute_gradient(
     feeds = dict(extra_feed_dict or {})
     xs = x if isinstance(x, (list, tuple)) else [x]
     shapes = x_shape if isinstance(x, (list, tuple)) else [x_shape]
-    inits = x_init_value if isinstance(x, (list, tuple)) and x_init_value is not None else [x_init_value] * len(xs)
+    inits = (
+        x_init_value
+        if isinstance(x, (list, tuple)) and x_init_value is not None
+        else [x_init_value] * len(xs)
+    )
     # The gradient is taken for a dy that is fed, one element at a time.
     from weft.framework.export import find
 
@@ -153,7 +168,9 @@ def compute_gradient_error(
     extra_feed_dict: Any = None,
 ) -> float:
     """Returns the greatest difference of symbolic and numeric gradients."""
-    found = compute_gradient(x, x_shape, y, y_shape, x_init_value, delta, init_targets, extra_feed_dict)
+    found = compute_gradient(
+        x, x_shape, y, y_shape, x_init_value, delta, init_targets, extra_feed_dict
+    )
     error = 0.0
     for symbolic, numeric in found if isinstance(found, list) else [found]:
         if symbolic.size or numeric.size:

@@ -1,0 +1,4 @@
+"""What makes a cluster: its description, and servers."""
+
+from weft.distributed import cluster_spec as cluster_spec
+from weft.distributed import server as server
