@@ -136,12 +136,16 @@ def concat_offset(xp, concat_dim, shape):
     a %= n
     at = np.zeros(n, np.int32)
     at[a] = 1
+
+    def listed(sizes: Any) -> str:
+        return f"[{' '.join(str(x) for x in sizes)}]"
+
     for i, s in enumerate(shape):
 
         def message(i: int = i, s: Any = s) -> str:
             return (
-                f"All dimensions except {a} must match. Input {i} has shape {s} and doesn't match "
-                f"input 0 with shape {shape[0]}."
+                f"All dimensions except {a} must match. Input {i} has shape {listed(s)} and doesn't "
+                f"match input 0 with shape {listed(shape[0])}."
             )
 
         xp.check((s == shape[0]) | (at == 1), message)

@@ -11,8 +11,8 @@ from weft.framework.export import export
 from weft.framework.registry import op
 from weft.framework.shape_rules import ShapeError, merge
 from weft.framework.tensor import Tensor
-from weft.framework.tensor_shape import TensorShape, as_shape
 from weft.framework.tensor_proto import to_array
+from weft.framework.tensor_shape import TensorShape, as_shape
 
 
 @op("Const", "-> output: dtype", "value: tensor; dtype: type")

@@ -10,13 +10,23 @@ from weft.framework import conversion, dtypes
 from weft.framework.export import export
 from weft.framework.registry import op
 from weft.framework.scopes import name_scope
-from weft.framework.shape_rules import Shape, ShapeError, merge, merge_dim, rank_at_least, text
+from weft.framework.shape_rules import Shape, ShapeError, merge, merge_dim, text
 from weft.framework.tensor import Tensor
 from weft.ops.array import fill, shape_of
 from weft.ops.array.concat import concat
 from weft.ops.by_name import raw
 
 _TENSOR = "T: type in {bfloat16, half, float, double, int32, int64, complex64, complex128}"
+
+
+def _at_least(shape: Shape, n: int, name: str) -> Shape:
+    """The shape, which must have this rank at least."""
+    if shape is not None and len(shape) < n:
+        raise ShapeError(
+            f"Shape must be at least rank {n} but is rank {len(shape)}: {name} must be at least "
+            f"{n}-dim, received shape: {text(shape)}"
+        )
+    return shape
 
 
 # -- tensors: rank k to rank 2k and back -------------------------------------------------------------------
@@ -33,7 +43,7 @@ def diag_op(xp, diagonal):
 
 @diag_op.shape
 def _(diagonal):
-    rank_at_least(diagonal, 1, "diagonal")
+    _at_least(diagonal, 1, "diagonal")
     return None if diagonal is None else diagonal * 2
 
 
@@ -140,7 +150,7 @@ def _packed(xp: Any, matrix: Any, low: int, high: int, padding: Any) -> Any:
 
 
 def _part_shape(input: Shape, k: Any) -> Shape:
-    rank_at_least(input, 2, "input")
+    _at_least(input, 2, "input")
     if input is None:
         return None
     if k is None:
@@ -158,8 +168,7 @@ _ZERO = np.zeros((), np.int32)
 @op("MatrixDiagPart", "input: T -> diagonal: T", "T: type")
 def matrix_diag_part_v1(xp, input):
     """The main diagonal of matrices."""
-    if input.ndim < 2:
-        raise ShapeError(f"input must be at least 2-dim, received shape: {text(input.shape)}")
+    _at_least(input.shape, 2, "input")
     return _packed(xp, input, 0, 0, fill.zero_of(input.dtype))
 
 
@@ -185,8 +194,7 @@ def _(op, grad):
 )
 def matrix_diag_part_v2(xp, input, k, padding_value):
     """The diagonals of a band of matrices, highest first."""
-    if input.ndim < 2:
-        raise ShapeError(f"input must be at least 2-dim, received shape: {text(input.shape)}")
+    _at_least(input.shape, 2, "input")
     return _packed(xp, input, *_bounds(k), padding_value)
 
 
@@ -245,8 +253,7 @@ def _matrix_size(length: int, rows: int, columns: int, low: int, high: int) -> t
 @op("MatrixDiag", "diagonal: T -> output: T", "T: type")
 def matrix_diag_v1(xp, diagonal):
     """Square matrices with the given diagonals."""
-    if diagonal.ndim < 1:
-        raise ShapeError(f"diagonal must be at least 1-dim, received shape: {text(diagonal.shape)}")
+    _at_least(diagonal.shape, 1, "diagonal")
     n = diagonal.shape[-1]
     values, inside = _band_of(xp, diagonal, n, n, 0, 0)
     return xp.where(inside, values, fill.zero_of(diagonal.dtype))
@@ -254,7 +261,7 @@ def matrix_diag_v1(xp, diagonal):
 
 @matrix_diag_v1.shape
 def _(diagonal):
-    rank_at_least(diagonal, 1, "diagonal")
+    _at_least(diagonal, 1, "diagonal")
     return None if diagonal is None else (*diagonal, diagonal[-1])
 
 
@@ -271,8 +278,7 @@ def _(op, grad):
 )
 def matrix_diag_v2(xp, diagonal, k, num_rows, num_cols, padding_value):
     """Matrices with the given diagonals, another value elsewhere."""
-    if diagonal.ndim < 1:
-        raise ShapeError(f"diagonal must be at least 1-dim, received shape: {text(diagonal.shape)}")
+    _at_least(diagonal.shape, 1, "diagonal")
     low, high = _bounds(k)
     _check_count(diagonal.shape, low, high)
     rows, columns = _matrix_size(diagonal.shape[-1], int(num_rows), int(num_cols), low, high)
@@ -294,7 +300,7 @@ def _check_count(diagonal: tuple, low: int, high: int) -> None:
 
 @matrix_diag_v2.shape
 def _(diagonal, k, num_rows, num_cols, padding_value, *, const):
-    rank_at_least(diagonal, 1, "diagonal")
+    _at_least(diagonal, 1, "diagonal")
     band, rows, columns = const("k"), const("num_rows"), const("num_cols")
     if diagonal is None or band is None:
         return None
@@ -331,8 +337,8 @@ def matrix_diag(
 
 
 def _set_shape(input: Shape, diagonal: Shape, k: Any) -> Shape:
-    rank_at_least(input, 2, "input")
-    rank_at_least(diagonal, 1, "diagonal")
+    _at_least(input, 2, "input")
+    _at_least(diagonal, 1, "diagonal")
     if input is None or k is None:
         return input
     low, high = _bounds(k)
@@ -340,7 +346,10 @@ def _set_shape(input: Shape, diagonal: Shape, k: Any) -> Shape:
     if diagonal is None:
         return input
     batch = merge(
-        diagonal, wanted, "Dimensions must be equal: diagonals of the input and the new ones"
+        diagonal,
+        wanted,
+        "Dimensions must be equal: first dimensions of diagonal don't match, or there are more or fewer "
+        "of them than the input has",
     )
     assert batch is not None
     lead = batch[:-1] if low == high else batch[:-2]
@@ -390,8 +399,7 @@ def _new_diagonal_shape(op: Any, grad: Any) -> Any:
 @op("MatrixSetDiagV2", "input: T, diagonal: T, k: int32 -> output: T", "T: type", static=("k",))
 def matrix_set_diag_v2(xp, input, diagonal, k):
     """Matrices with other diagonals in a band."""
-    if input.ndim < 2:
-        raise ShapeError(f"input must be at least 2-dim, received shape: {text(input.shape)}")
+    _at_least(input.shape, 2, "input")
     return _with_diagonal(xp, input, diagonal, *_bounds(k))
 
 
@@ -427,8 +435,7 @@ def matrix_band_part_op(xp, input, num_lower, num_upper):
     for x, which in ((num_lower, "num_lower"), (num_upper, "num_upper")):
         if x.ndim != 0:
             raise ShapeError(f"{which} must be scalar, got shape {text(x.shape)}")
-    if input.ndim < 2:
-        raise ShapeError(f"input must be at least 2-dim, received shape: {text(input.shape)}")
+    _at_least(input.shape, 2, "input")
     rows, columns = input.shape[-2:]
     for x, which, most in ((num_lower, "num_lower", rows), (num_upper, "num_upper", columns)):
         xp.check(
@@ -447,7 +454,7 @@ def matrix_band_part_op(xp, input, num_lower, num_upper):
 def _(input, num_lower, num_upper):
     for s, which in ((num_lower, "num_lower"), (num_upper, "num_upper")):
         merge_dim(None if s is None else len(s), 0, f"Shape must be rank 0 for {which}")
-    return rank_at_least(input, 2, "input")
+    return _at_least(input, 2, "input")
 
 
 @matrix_band_part_op.gradient

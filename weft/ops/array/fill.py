@@ -23,12 +23,12 @@ _SMALL = 1000
 
 def zero_of(dtype: Any) -> Any:
     """The zero of a NumPy dtype; of strings the empty one."""
-    return b"" if dtype == object else np.zeros((), dtype)[()]
+    return b"" if np.dtype(dtype).kind == "O" else np.zeros((), dtype)[()]
 
 
 def filled(xp: Any, shape: tuple, value: Any, dtype: Any) -> Any:
     """An array of one value."""
-    if dtype == object:
+    if np.dtype(dtype).kind == "O":
         out = np.empty(shape, object)
         out.fill(value)
         return out

@@ -12,6 +12,7 @@ from weft.framework.export import export
 from weft.framework.registry import op
 from weft.framework.scopes import name_scope
 from weft.framework.shape_rules import Shape, ShapeError, merge, rank_at_least, text
+from weft.framework.tensor import Tensor
 from weft.ops.array import concat, shape_of
 from weft.ops.array.reshape import reshape, squeeze
 
@@ -184,15 +185,24 @@ def gather(
     del validate_indices  # they always are
     if axis is None:
         axis = batch_dims
-    if constant_value(axis) is None or constant_value(axis) != 0 or batch_dims:
+    if known_int(axis) != 0 or batch_dims:
         return gather_op(params, indices, axis, batch_dims=batch_dims, name=name)
     sparse_read = getattr(params, "sparse_read", None)
     if sparse_read is not None:  # a resource variable reads only these rows
-        try:
-            return sparse_read(indices, name=name)
-        except AttributeError:
-            pass
+        return sparse_read(indices, name=name)
     return gather_op(params, indices, axis, batch_dims=0, name=name)
+
+
+def known_int(value: Any) -> int | None:
+    """The number that a Python value or a tensor of one element stands for, if it is known."""
+    if isinstance(value, (int, np.integer)):
+        return int(value)
+    array = constant_value(value) if isinstance(value, Tensor) else np.asarray(value)
+    if array is None:
+        return None
+    if array.size != 1 or array.dtype.kind not in "iu":
+        raise TypeError(f"One integer is wanted, got {value!r}")
+    return int(array.reshape(-1)[0])
 
 
 @export("batch_gather")
@@ -269,11 +279,13 @@ def _(op, grad):
 @export("gather_nd", "manip.gather_nd")
 def gather_nd(params: Any, indices: Any, name: str | None = None, batch_dims: int = 0) -> Any:
     """Returns the slices of `params` at the positions in the last dimension of `indices`."""
-    static = constant_value(batch_dims)
-    if static is not None and static != 0:
+    batch = known_int(batch_dims)
+    if batch is None:
+        raise TypeError(f"batch_dims must be an int; got {batch_dims!r}")
+    if batch != 0:
         from weft.ops.array.gather_gradient import batch_gather_nd
 
-        return batch_gather_nd(params, indices, int(static), name)
+        return batch_gather_nd(params, indices, batch, name)
     gather_by = getattr(params, "gather_nd", None)
     if gather_by is not None:  # a resource variable reads only these slices
         return gather_by(indices, name=name)

@@ -64,7 +64,7 @@ def _in_flat_batch(shape: Any, indices: Any, batch_dims: int, rows: Any) -> Any:
     sizes = raw.Cast(shape, DstT=dtype)
     n = len(indices.shape)
     step = raw.Cast(rows, DstT=dtype)
-    zero, one = dtype.np.type(0), dtype.np.type(1)
+    zero, one = (conversion.convert_to_tensor(i, dtype=dtype) for i in (0, 1))
     for dim in range(batch_dims - 1, -1, -1):
         size = sizes[dim]
         offsets = raw.Range(zero, size, one) * step

@@ -152,7 +152,8 @@ def sequence_mask(
         if maxlen._rank() not in (None, 0):
             raise ValueError("maxlen must be scalar for sequence_mask")
         number = maxlen.dtype.base_dtype
-        row = raw.Range(number.np.type(0), maxlen, number.np.type(1))
+        zero, one = (conversion.convert_to_tensor(i, dtype=number) for i in (0, 1))
+        row = raw.Range(zero, maxlen, one)
         column = raw.Cast(expand_dims(lengths, -1), DstT=number)
         result = raw.Less(row, column)
         if dtype is None or dtypes.as_dtype(dtype).base_dtype is dtypes.bool:

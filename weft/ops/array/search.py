@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -88,6 +89,8 @@ def unravel_index_op(xp, indices, dims):
     if indices.ndim > 1:
         raise ShapeError(f'The indices can only be scalar or 1-D, got "{text(indices.shape)}".')
     xp.check(dims > 0, lambda: f"dims must be positive, got {dims}")
+    if isinstance(dims, np.ndarray) and math.prod(dims.tolist()) > np.iinfo(dims.dtype).max:
+        raise ShapeError(f"Input dims product is causing integer overflow: ({dims})")
     sizes = xp.cumprod(dims[::-1], dtype=dims.dtype)[::-1]
     count = sizes[0] if dims.shape[0] else np.array(1, dims.dtype)
     xp.check(

@@ -12,6 +12,7 @@ from weft.framework.export import export
 from weft.framework.registry import op
 from weft.framework.scopes import name_scope
 from weft.framework.shape_rules import is_full, scalars
+from weft.framework.sparse_tensor import is_sparse
 from weft.ops.array import constant
 
 _OUT = "out_type: type in {int32, int64} = int32"
@@ -78,7 +79,7 @@ rank_op.not_differentiable()
 
 def _sparse_shape(input: Any) -> Any:
     """The dense shape of a sparse tensor, or None for another value."""
-    return input.dense_shape if getattr(input, "_is_sparse_tensor", False) else None
+    return input.dense_shape if is_sparse(input) else None
 
 
 @export("shape")

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from weft.framework.known_elements import known_elements
 from weft.framework.export import export
+from weft.framework.known_elements import known_elements
 from weft.framework.registry import op
 from weft.framework.shape_rules import ShapeError, text, vector
 from weft.ops.array import shape_of
