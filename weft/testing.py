@@ -13,12 +13,8 @@ def eager_mode() -> Iterator[None]:
     """Turns eager execution on inside of a `with` block."""
     import weft.eager  # noqa: F401  installs the executor
 
-    graphs, context.current.graphs = context.current.graphs, []
-    try:
-        with context.execution_mode(True):
-            yield
-    finally:
-        context.current.graphs = graphs
+    with context.outermost(0, eager=True):
+        yield
 
 
 @contextlib.contextmanager

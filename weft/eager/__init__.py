@@ -1,4 +1,5 @@
 """Eager execution: ops run as they are called, tapes record them, functions are traced and cached."""
 
+from weft.eager import custom_gradient as custom_gradient
 from weft.eager import execute as execute
 from weft.eager import tape as tape

@@ -1,19 +1,20 @@
-"""GradientTape: records ops as they run, and differentiates what it recorded."""
+"""GradientTape: records ops as they run or join a graph, and differentiates what it recorded."""
 
 from __future__ import annotations
 
 import contextlib
+import logging
 from collections.abc import Iterator
 from typing import Any
 
-from weft.eager import execute
-from weft.eager.execute import EagerOp, tapes
-from weft.eager.tensor import EagerTensor
-from weft.framework import context, conversion, dtypes, gradients, nest, registry
+from weft.eager import jacobians
+from weft.eager.backward import differentiate, source_tensor
+from weft.framework import conversion, gradients, nest, variable_access
 from weft.framework.export import export
-from weft.framework.gradient_registry import get_gradient_function
-from weft.framework.indexed_slices import IndexedSlices
+from weft.framework.recording import recording
 from weft.framework.tensor import Tensor
+
+_log = logging.getLogger("tensorflow")
 
 
 @export("GradientTape")
@@ -26,15 +27,13 @@ class GradientTape:
 
     def __init__(self, persistent: bool = False, watch_accessed_variables: bool = True):
         self._persistent = persistent
-        self._watch_variables = watch_accessed_variables
-        self._watched: dict[
-            int, Any
-        ] = {}  # id -> tensor; the tensor is kept so that its id stays its own
-        self._records: list[EagerOp] = []
+        self._watch_accessed_variables = watch_accessed_variables
+        # By id; the tensor is kept so that its id stays its own.
+        self._watched: dict[int, Any] = {}
+        self._records: list[Any] = []
         self._variables: dict[int, Any] = {}
         self._recording = False
-        self._used = False
-        self._explicit: list[Any] = []
+        self._taken = False
 
     def __enter__(self) -> GradientTape:
         self._push()
@@ -44,62 +43,73 @@ class GradientTape:
         if self._recording:
             self._pop()
 
+    def __del__(self) -> None:
+        if self._recording and self in recording.tapes:
+            recording.tapes.remove(self)
+
     def _push(self) -> None:
         if self._recording:
             raise ValueError("Tape is already recording.")
+        if self._taken and not self._persistent:
+            self._forget()
         self._recording = True
-        tapes.active.append(self)
+        recording.tapes.append(self)
 
     def _pop(self) -> None:
         if not self._recording:
             raise ValueError("Tape is not recording.")
-        tapes.active.remove(self)
+        if self in recording.tapes:
+            recording.tapes.remove(self)
         self._recording = False
+
+    def _forget(self) -> None:
+        self._records, self._watched, self._variables = [], {}, {}
+        self._taken = False
+
+    # -- what is watched and recorded ----------------------------------------------------------------
 
     def watch(self, tensor: Any) -> None:
         """Makes the tape record what is computed from a tensor (or structure of tensors)."""
         for t in nest.flatten(tensor):
-            if not (isinstance(t, Tensor) or hasattr(t, "handle") or hasattr(t, "dtype")):
+            handle = getattr(t, "handle", None)
+            if not isinstance(t, Tensor) and handle is None:
                 raise ValueError(f"Passed in object of type {type(t)}, not tf.Tensor")
-            if not _is_differentiable(t):
-                import logging
-
-                logging.getLogger("tensorflow").warning(
+            if not gradients.is_trainable(t):
+                _log.warning(
                     "The dtype of the watched tensor must be floating (e.g. tf.float32), got %r",
                     t.dtype,
                 )
-            handle = getattr(t, "handle", None)
-            if handle is not None and not isinstance(t, Tensor):
-                self._watch_variable(t)
-            else:
-                t = conversion.convert_to_tensor(t) if not isinstance(t, Tensor) else t
+            elif isinstance(t, Tensor):
                 self._watched[id(t)] = t
-                self._explicit.append(t)
+            else:
+                self._watch_variable(t)
 
     def _watch_variable(self, variable: Any) -> None:
-        self._watched[id(variable.handle)] = variable.handle
-        self._variables[id(variable)] = variable
+        handle = variable.handle
+        self._watched[id(handle)] = handle
+        self._variables.setdefault(id(handle), variable)
 
     def _variable_accessed(self, variable: Any) -> None:
-        """A variable was read while the tape records."""
-        if self._watch_variables and getattr(variable, "trainable", False):
+        if self._watch_accessed_variables and hasattr(variable, "handle"):
             self._watch_variable(variable)
 
     def watched_variables(self) -> tuple:
         """Returns the variables watched by this tape, in the order they were first read."""
         return tuple(self._variables.values())
 
-    def _record(self, op: EagerOp) -> None:
+    def _record(self, op: Any) -> None:
+        """Keeps an operation if something watched goes into it."""
         watched = self._watched
         for t in op._inputs:
             if id(t) in watched:
-                break
-        else:
-            return
+                self._keep(op)
+                return
+
+    def _keep(self, op: Any) -> None:
         kept = False
         for t in op._outputs:
-            if gradients.is_trainable(t):
-                watched[id(t)] = t
+            if t._dtype.base_dtype in gradients._TRAINABLE:
+                self._watched[id(t)] = t
                 kept = True
         if kept:
             self._records.append(op)
@@ -117,8 +127,9 @@ class GradientTape:
 
     def reset(self) -> None:
         """Forgets everything that was recorded."""
-        self._records, self._watched, self._variables = [], {}, {}
-        self._explicit = []
+        self._forget()
+
+    # -- derivatives ---------------------------------------------------------------------------------
 
     def gradient(
         self,
@@ -128,225 +139,114 @@ class GradientTape:
         unconnected_gradients: Any = gradients.UnconnectedGradients.NONE,
     ) -> Any:
         """Returns the gradients of the target with respect to the sources, in their structure."""
-        if self._used and not self._persistent:
+        if self._taken and not self._persistent:
             raise RuntimeError(
                 "GradientTape.gradient can only be called once on non-persistent tapes."
             )
-        self._used = True
+        unconnected = gradients.UnconnectedGradients(unconnected_gradients)
         if self._recording:
             if not self._persistent:
                 self._pop()
             else:
-                import logging
-
-                logging.getLogger("tensorflow").warning(
+                _log.warning(
                     "Calling GradientTape.gradient on a persistent tape inside its context is significantly less "
-                    "efficient than calling it outside the context."
+                    "efficient than calling it outside the context (it causes the gradient ops to be recorded on "
+                    "the tape, leading to increased CPU and memory usage)."
                 )
-        targets = [_tensor(t) for t in nest.flatten(target)]
+        targets = []
+        for t in nest.flatten(target):
+            if not gradients.is_trainable(t):
+                _log.warning(
+                    "The dtype of the target tensor must be floating (e.g. tf.float32) when calling "
+                    "GradientTape.gradient, got %r",
+                    t.dtype,
+                )
+            targets.append(
+                source_tensor(t) if hasattr(t, "handle") else conversion.convert_to_tensor(t)
+            )
         flat = nest.flatten(sources)
-        out_grads = None if output_gradients is None else nest.flatten(output_gradients)
-        unconnected = gradients.UnconnectedGradients(unconnected_gradients)
-        if targets and not isinstance(targets[0], EagerTensor):
-            result = self._symbolic(targets, flat, out_grads, unconnected)
-        else:
-            result = self._backward(targets, flat, out_grads, unconnected)
+        for s in flat:
+            if not (isinstance(s, Tensor) or hasattr(s, "handle")):
+                raise ValueError(f"Passed in object of type {type(s)}, not tf.Tensor")
+            if not gradients.is_trainable(s):
+                _log.warning(
+                    "The dtype of the source tensor must be floating (e.g. tf.float32) when calling "
+                    "GradientTape.gradient, got %r",
+                    s.dtype,
+                )
+        given = None if output_gradients is None else nest.flatten(output_gradients)
+        records = self._records
+        if self._persistent:
+            records = list(records)  # what is computed now is recorded as well
+        result = differentiate(records, self._watched, targets, flat, given, unconnected)
         if not self._persistent:
-            self._records = []
+            self._taken = True
+            self._records, self._watched = [], {}
         return nest.pack_sequence_as(sources, result)
-
-    def _symbolic(
-        self, targets: list[Any], sources: list[Any], out_grads: Any, unconnected: Any
-    ) -> list[Any]:
-        """Under graph construction the graph itself is the record."""
-        known = {id(t) for t in self._explicit}
-        result = gradients.gradients(targets, sources, out_grads, unconnected_gradients=unconnected)
-        for i, s in enumerate(sources):
-            if isinstance(s, Tensor) and id(s) not in known and unconnected.value == "none":
-                variable_read = not self._explicit
-                if not variable_read:
-                    result[i] = None
-        return result
-
-    def _backward(
-        self, targets: list[Any], sources: list[Any], out_grads: Any, unconnected: Any
-    ) -> list[Any]:
-        grads: dict[int, list[Any]] = {}
-        ones = registry.get("OnesLike")
-        for i, t in enumerate(targets):
-            if not isinstance(t, EagerTensor):
-                raise TypeError(f"The target {t!r} is no tensor of this tape.")
-            given = None if out_grads is None else out_grads[i]
-            if given is None:
-                if not _is_differentiable(t):
-                    continue
-                given = ones(t)
-            elif not isinstance(given, (Tensor, IndexedSlices)):
-                given = conversion.convert_to_tensor(given, dtype=t.dtype)
-            grads.setdefault(id(t), []).append(given)
-        wanted = {id(_source(s)) for s in sources}
-        for op in reversed(self._records):
-            out = []
-            for t in op._outputs:
-                g = grads.get(id(t))
-                if g is None:
-                    out.append(None)
-                    continue
-                if len(g) > 1:
-                    g[:] = [gradients.aggregate(g)]
-                out.append(g[0])
-                if id(t) not in wanted:
-                    del grads[id(t)]
-            if all(g is None for g in out):
-                continue
-            for i, t in enumerate(op._outputs):
-                if out[i] is None and gradients.is_trainable(t) and t._dtype.np is not None:
-                    out[i] = registry.get("ZerosLike")(t)
-            backward = op._extra if hasattr(op, "_extra") else None
-            if backward is not None:
-                in_grads = backward(*out)
-            else:
-                try:
-                    function = get_gradient_function(op)
-                except LookupError:
-                    raise LookupError(
-                        f"No gradient defined for operation '{op.name}' (op type: {op.type})"
-                    ) from None
-                if function is None:
-                    continue
-                in_grads = function(op, *out)
-            if not isinstance(in_grads, (list, tuple)):
-                in_grads = [in_grads]
-            for t, g in zip(op._inputs, in_grads):
-                if g is not None and id(t) in self._watched:
-                    grads.setdefault(id(t), []).append(g)
-        result = []
-        for s in sources:
-            tensor = _source(s)
-            g = grads.get(id(tensor))
-            if g is None:
-                zero = unconnected.value == "zero"
-                result.append(registry.get("ZerosLike")(_tensor(s)) if zero else None)
-            else:
-                result.append(gradients.aggregate(g) if len(g) > 1 else g[0])
-        return result
 
     def jacobian(
         self,
         target: Any,
         sources: Any,
         unconnected_gradients: Any = gradients.UnconnectedGradients.NONE,
-        parallel_iterations: Any = None,
+        parallel_iterations: int | None = None,
         experimental_use_pfor: bool = True,
     ) -> Any:
         """Returns the derivatives of each element of the target with respect to each of the sources."""
-        del parallel_iterations, experimental_use_pfor  # ways to compute the same
-        reshape, pack = registry.get("Reshape"), registry.get("Pack")
-        target = _tensor(target)
-        persistent, self._persistent = self._persistent, True
-        flat_sources = nest.flatten(sources)
-        try:
-            with contextlib.ExitStack() as stack:
-                if self._recording:
-                    if not persistent:
-                        self._pop()
-                    flat = reshape(target, [-1])
-                else:
-                    self._push()
-                    stack.callback(lambda: self._pop() if self._recording else None)
-                    flat = reshape(target, [-1])
-                    self._pop()
-            n = flat._dims[0]
-            if n is None:
-                raise ValueError("The jacobian needs the static shape of the target.")
-            rows: list[list[Any]] = []
-            for i in range(n):
-                one = [0.0] * n
-                one[i] = 1.0
-                seed = conversion.convert_to_tensor(one, dtype=target.dtype)
-                rows.append(
-                    nest.flatten(self.gradient(flat, flat_sources, seed, unconnected_gradients))
-                )
-        finally:
-            self._persistent = persistent
-            self._used = True
-        out = []
-        for j, source in enumerate(flat_sources):
-            parts = [r[j] for r in rows]
-            if any(p is None for p in parts):
-                out.append(None)
-                continue
-            parts = [conversion.convert_to_tensor(p) for p in parts]
-            shape = list(target._dims) + list(_tensor(source)._dims)
-            out.append(reshape(pack(parts), shape))
-        return nest.pack_sequence_as(sources, out)
+        del parallel_iterations  # rows are computed one after the other
+        with self._several_gradients(experimental_use_pfor, "jacobian"):
+            flat = nest.flatten(sources)
+            rows = jacobians.jacobian(self, target, flat, unconnected_gradients)
+        return nest.pack_sequence_as(sources, rows)
 
     def batch_jacobian(
         self,
         target: Any,
         source: Any,
         unconnected_gradients: Any = gradients.UnconnectedGradients.NONE,
-        parallel_iterations: Any = None,
+        parallel_iterations: int | None = None,
         experimental_use_pfor: bool = True,
     ) -> Any:
         """Returns the jacobian of each example of a batch with respect to the same example of the source."""
-        del parallel_iterations, experimental_use_pfor
-        if target.shape[0] != source.shape[0]:
-            raise ValueError(
-                f"Need first dimension of target shape ({target.shape}) and source shape ({source.shape}) to match."
+        del parallel_iterations
+        jacobians.check_batches(target, source)
+        with self._several_gradients(experimental_use_pfor, "batch_jacobian"):
+            return jacobians.batch_jacobian(self, target, source, unconnected_gradients)
+
+    @contextlib.contextmanager
+    def _several_gradients(self, vectorized: bool, method: str) -> Iterator[None]:
+        """Lets `gradient` be called again and again, whether the tape is persistent or not."""
+        from weft.framework import context
+
+        if self._taken and not self._persistent:
+            raise RuntimeError(
+                "GradientTape.gradient can only be called once on non-persistent tapes."
             )
-        reshape, pack = registry.get("Reshape"), registry.get("Pack")
-        batch = target._dims[0]
-        n = 1
-        for d in target._dims[1:]:
-            n *= d
-        persistent, self._persistent = self._persistent, True
+        persistent = self._persistent
+        if not (vectorized or persistent) and context.executing_eagerly():
+            raise RuntimeError(
+                f"GradientTape must be created with persistent=True to compute the {method} with eager execution "
+                "enabled and with experimental_use_pfor set to False."
+            )
+        self._persistent = True
+        was_recording = self._recording
         try:
-            if not self._recording:
-                self._push()
-            flat = reshape(target, [batch, n])
-            self._pop()
-            rows = []
-            for i in range(n):
-                one = [[0.0] * i + [1.0] + [0.0] * (n - i - 1)] * batch
-                seed = conversion.convert_to_tensor(one, dtype=target.dtype)
-                rows.append(self.gradient(flat, source, seed, unconnected_gradients))
+            yield
         finally:
             self._persistent = persistent
-            self._used = True
-        if any(r is None for r in rows):
-            return None
-        shape = list(target._dims) + list(source._dims[1:])
-        return reshape(pack(rows, axis=1), shape)
-
-
-def _is_differentiable(t: Any) -> bool:
-    return t.dtype.is_floating or t.dtype.is_complex or t.dtype in (dtypes.resource, dtypes.variant)
-
-
-def _tensor(x: Any) -> Any:
-    return x if isinstance(x, Tensor) else conversion.convert_to_tensor(x)
-
-
-def _source(x: Any) -> Any:
-    handle = getattr(x, "handle", None)
-    return handle if handle is not None and not isinstance(x, Tensor) else x
+            if persistent and was_recording and not self._recording:
+                self._push()
+            elif not persistent:
+                if self._recording:
+                    self._pop()
+                self._taken = True
+                self._records, self._watched = [], {}
 
 
 def note_variable_read(variable: Any) -> None:
-    """Lets the tapes of this thread watch a variable that is being read."""
-    for tape in tapes.active:
+    """Lets the tapes of this thread watch a trainable variable that is being read."""
+    for tape in recording.tapes:
         tape._variable_accessed(variable)
 
 
-@contextlib.contextmanager
-def stop_recording() -> Iterator[None]:
-    """Hides what happens inside from all tapes."""
-    before, tapes.active = tapes.active, []
-    try:
-        yield
-    finally:
-        tapes.active = before
-
-
-__all__ = ["GradientTape", "context", "execute", "note_variable_read", "stop_recording"]
+variable_access.listeners.append(note_variable_read)

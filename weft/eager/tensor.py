@@ -2,41 +2,80 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 from typing import Any
 
 import numpy as np
 
-from weft.framework import context, dtypes
+from weft.framework import dtypes
 from weft.framework.tensor import Tensor
 from weft.framework.tensor_shape import TensorShape, as_shape
+
+
+_ids = itertools.count()
 
 
 class EagerTensor(Tensor):
     """A concrete tensor. Its array is never written to once it is in a tensor."""
 
-    __slots__ = ("_array",)
+    __slots__ = ("_array", "_known_id")
+
+    _op: Any = None  # a symbolic tensor has one
 
     def __init__(self, array: Any, dtype: dtypes.DType):
-        self._array = array
+        self._array = array  # of NumPy, or of a device; a resource is what it refers to
         self._dtype = dtype
 
     # A symbolic tensor keeps its static shape; here the array tells.
     @property
     def _dims(self) -> Any:  # type: ignore[override]
-        return getattr(self._array, "shape", ()) if not hasattr(self._array, "extra") else ()
+        if self._dtype.np is None:
+            return ()
+        return self._array.shape
+
+    @property
+    def dims(self) -> Any:
+        return self._dims
+
+    @property
+    def _id(self) -> int:
+        try:
+            return self._known_id
+        except AttributeError:
+            self._known_id = next(_ids)
+            return self._known_id
 
     def numpy(self) -> Any:
         """The value as a NumPy array or scalar that the caller owns."""
         array = self._host()
         if type(array) is not np.ndarray:
-            return array
+            raise ValueError(f"A tensor of dtype {self._dtype.name} has no NumPy value.")
         return array[()] if array.ndim == 0 else array.copy()
 
+    _numpy = numpy
+
     def _host(self) -> Any:
+        """The value in the host's memory, which nobody may change."""
         array = self._array
         if type(array) is not np.ndarray and hasattr(array, "unsafe_buffer_pointer"):
             array = self._array = np.asarray(array)
         return array
+
+    def _num_elements(self) -> int:
+        return math.prod(self._dims)
+
+    def _shape_tuple(self) -> tuple:
+        return self._dims
+
+    def _shape_as_list(self) -> list[int]:
+        return list(self._dims)
+
+    def _rank(self) -> int:
+        return len(self._dims)
+
+    def _datatype_enum(self) -> int:
+        return self._dtype.as_datatype_enum
 
     @property
     def shape(self) -> TensorShape:
@@ -90,11 +129,13 @@ class EagerTensor(Tensor):
         raise AttributeError("Tensor.value_index is meaningless when eager execution is enabled.")
 
     def consumers(self) -> Any:
-        raise NotImplementedError("consumers() is meaningless when eager execution is enabled.")
+        raise NotImplementedError(
+            "Tensor.consumers is meaningless when eager execution is enabled."
+        )
 
     def eval(self, feed_dict: Any = None, session: Any = None) -> Any:
         raise NotImplementedError(
-            "eval() is not supported when eager execution is enabled; use numpy()."
+            "eval is not supported when eager execution is enabled, is .numpy() what you're looking for?"
         )
 
     def __bool__(self) -> bool:
@@ -103,19 +144,22 @@ class EagerTensor(Tensor):
     __nonzero__ = __bool__
 
     def __int__(self) -> int:
-        return int(self._host())
+        return int(self._scalar())
 
     def __float__(self) -> float:
-        return float(self._host())
+        return float(self._scalar())
 
     def __complex__(self) -> complex:
-        return complex(self._host())
+        return complex(self._scalar())
 
     def __index__(self) -> int:
+        return self._host().__index__()
+
+    def _scalar(self) -> Any:
         array = self._host()
-        if array.ndim or array.dtype.kind not in "iu":
-            raise TypeError(f"Only integer scalar tensors can be an index, not {self!r}.")
-        return int(array)
+        if array.size != 1:
+            raise TypeError("only size-1 arrays can be converted to Python scalars")
+        return array.reshape(())[()]
 
     def __len__(self) -> int:
         if not self._dims:
@@ -132,7 +176,7 @@ class EagerTensor(Tensor):
         return np.array(array, dtype) if dtype is not None or copy else array
 
     def __format__(self, spec: str) -> str:
-        return format(self.numpy(), spec) if not self._dims else str(self)
+        return self.numpy().__format__(spec)
 
     def __reduce__(self) -> Any:
         return _rebuild, (self.numpy(), self._dtype.enum)
@@ -141,9 +185,7 @@ class EagerTensor(Tensor):
         return self
 
     def __deepcopy__(self, memo: dict) -> EagerTensor:
-        copy = EagerTensor(self._array, self._dtype)
-        memo[id(self)] = copy
-        return copy
+        return self
 
     def _text(self, is_repr: bool) -> str:
         if self._dtype.np is None:
@@ -153,7 +195,7 @@ class EagerTensor(Tensor):
         return repr(self._host()) if is_repr and self._dims else str(self._host())
 
     def __repr__(self) -> str:
-        return f"<tf.Tensor: id={id(self)}, shape={self.shape}, dtype={self._dtype.name}, numpy={self._text(True)}>"
+        return f"<tf.Tensor: id={self._id}, shape={self.shape}, dtype={self._dtype.name}, numpy={self._text(True)}>"
 
     def __str__(self) -> str:
         return f"tf.Tensor({self._text(False)}, shape={self.shape}, dtype={self._dtype.name})"
@@ -175,4 +217,4 @@ def make(array: np.ndarray, dtype: dtypes.DType) -> EagerTensor:
     return EagerTensor(array, dtype)
 
 
-__all__ = ["EagerTensor", "context", "make"]
+__all__ = ["EagerTensor", "make"]
