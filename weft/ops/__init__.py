@@ -31,6 +31,7 @@ import weft.ops.array.transpose
 import weft.ops.array.unique
 import weft.ops.flow.cond
 import weft.ops.flow.functional
+import weft.ops.flow.grouping
 import weft.ops.flow.list_ops
 import weft.ops.flow.while_loop
 import weft.ops.linalg.svd
