@@ -1,17 +1,22 @@
-"""Pooling over two or three spatial axes and its gradients, over arrays [batch, *spatial, channels].
+"""Pooling over two or three spatial axes and its gradients, over arrays [batch, *spatial,
+channels].
 
 `ws` is the geometry, one `Window` for each spatial axis.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from weft.ops.computed_once import computed_once
 from weft.ops.nn import sliding
 from weft.ops.nn.windows import Window
+
+_MUCH_REPEATED = 64  # comparisons that XLA would repeat for each window, were they fused
 
 
 def _lowest(dtype: Any) -> Any:
@@ -41,7 +46,8 @@ def max_position(xp: Any, x: Any, ws: Sequence[Window]) -> Any:
         better = seen > greatest
         greatest = xp.where(better, seen, greatest)
         number = xp.where(better, np.int32(n), number)
-    # Nothing exceeds the least value in a window of infinities or NaNs: TensorFlow then takes the first element.
+    # Nothing exceeds the least value in a window of infinities or NaNs: TensorFlow then takes the
+    # first element.
     return xp.where(number < 0, sliding.first_inside(ws), number)
 
 
@@ -49,7 +55,11 @@ def max_pool_gradient(xp: Any, x: Any, dy: Any, ws: Sequence[Window]) -> Any:
     """The gradient for the input: what each window got goes to its first greatest element."""
     if x.size == 0 or dy.size == 0:
         return xp.zeros(x.shape, dy.dtype)
-    number = max_position(xp, x, ws)
+    number: Any
+    if math.prod(a.stride for a in ws) * sliding.number_of(ws) > _MUCH_REPEATED:
+        number = computed_once(xp, lambda: max_position(xp, x, ws), dy)
+    else:
+        number = max_position(xp, x, ws)
     zero = np.zeros((), dy.dtype)
     return sliding.give_back(
         xp, ws, (dy, number), lambda n, dy, number: xp.where(number == n, dy, zero)
@@ -57,7 +67,8 @@ def max_pool_gradient(xp: Any, x: Any, dy: Any, ws: Sequence[Window]) -> Any:
 
 
 def max_pool_gradient_of_near(xp: Any, x: Any, y: Any, dy: Any, ws: Sequence[Window]) -> Any:
-    """As TensorFlow's three-dimensional pooling has it: all elements get it that are within 1e-5 of the greatest."""
+    """As TensorFlow's three-dimensional pooling has it: all elements get it that are within 1e-5 of
+    the greatest."""
     if x.size == 0 or dy.size == 0:
         return xp.zeros(x.shape, dy.dtype)
     zero = np.zeros((), dy.dtype)

@@ -1,7 +1,7 @@
 """What arrays look like through sliding windows, and how to add up what windows give back.
 
-Arrays are [batch, *spatial, channels]. A window's elements are numbered in row-major order. Everything loops
-over the elements of one window only.
+Arrays are [batch, *spatial, channels]. A window's elements are numbered in row-major order.
+Everything loops over the elements of one window only.
 """
 
 from __future__ import annotations
@@ -77,10 +77,11 @@ def give_back(
 ) -> Any:
     """Adds up what windows give back to the elements that they saw: [batch, *size, channels].
 
-    `given` are arrays [batch, *out, channels]; `what(number, *given)` is what goes to the element of that number,
-    from slices of them; `seen`, if there is one, is an array like the sum, of which `what` gets the elements that
-    are given to as well. In XLA the number is an array that broadcasts against the slices, so that the sum is one
-    fused loop; -1 stands for elements that lie in no window, and what is given there must be 0.
+    `given` are arrays [batch, *out, channels]; `what(number, *given)` is what goes to the element
+    of that number, from slices of them; `seen`, if there is one, is an array like the sum, of which
+    `what` gets the elements that are given to as well. In XLA the number is an array that
+    broadcasts against the slices, so that the sum is one fused loop; -1 stands for elements that
+    lie in no window, and what is given there must be 0.
     """
     if xp.is_numpy:
         total = None
@@ -95,13 +96,13 @@ def give_back(
     return _xla_give_back(xp, ws, given, what, seen)
 
 
-def _xla_give_back(xp: Any, ws: Sequence[Window], given: Sequence[Any], what: Callable, seen: Any) -> Any:
-    # Element h = stride * m + r is seen by window m - q as its element stride * q + r + low: so the sum over q has
-    # few terms, and their numbers depend on r and q alone.
+def _xla_give_back(
+    xp: Any, ws: Sequence[Window], given: Sequence[Any], what: Callable, seen: Any
+) -> Any:
+    # Element h = stride * m + r is seen by window m - q as its element stride * q + r + low: so the
+    # sum over q has few terms, and their numbers depend on r and q alone.
     axes = [_Residues(a) for a in ws]
-    padded = [
-        xp.pad(x, [(0, 0), *((a.before, a.behind) for a in axes), (0, 0)]) for x in given
-    ]
+    padded = [xp.pad(x, [(0, 0), *((a.before, a.behind) for a in axes), (0, 0)]) for x in given]
     strides = [a.stride for a in ws]
     split = [n for a, s in zip(axes, strides) for n in (a.count, s)]
     if seen is not None:
@@ -126,7 +127,10 @@ def _xla_give_back(xp: Any, ws: Sequence[Window], given: Sequence[Any], what: Ca
         slices = []
         for x in padded:
             cut = x[
-                (slice(None), *(slice(a.before - q, a.before - q + a.count) for a, q in zip(axes, shifts)))
+                (
+                    slice(None),
+                    *(slice(a.before - q, a.before - q + a.count) for a, q in zip(axes, shifts)),
+                )
             ]
             spread = [n for a in axes for n in (a.count, 1)]
             slices.append(cut.reshape((cut.shape[0], *spread, cut.shape[-1])))

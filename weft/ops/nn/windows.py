@@ -1,4 +1,5 @@
-"""Geometry of windows that slide over spatial axes: output sizes and padding as TensorFlow has them."""
+"""Geometry of windows that slide over spatial axes: output sizes and padding as TensorFlow has
+them."""
 
 from __future__ import annotations
 
@@ -26,7 +27,8 @@ class Window(NamedTuple):
 
     @property
     def reach(self) -> int:
-        """From the first element of the first window to the last of the last; 0 where there is none."""
+        """From the first element of the first window to the last of the last; 0 where there is
+        none."""
         return 0 if self.out == 0 else (self.out - 1) * self.stride + self.span
 
     def positions(self) -> range:
