@@ -79,6 +79,7 @@ lazy("", "weft.checks", "weft.eager")
 lazy("debugging", "weft.checks")
 lazy("", "weft.metrics.confusion_matrix")
 lazy("math", "weft.metrics.confusion_matrix")
+lazy("compat.v2.test", "weft.test.function_gradients")
 
 # -- messages, whose classes protobuf makes when they are first asked for -------------------------------
 

@@ -213,11 +213,6 @@ class _Backward:
                 f"Gradient type {grad.dtype.name} generated for {kind}-valued tensor {y} with type "
                 f"{y.dtype.name} must be {kind}"
             )
-        if isinstance(grad, Tensor):
-            try:
-                merge(y._dims, grad._dims)
-            except ShapeError as e:
-                raise ValueError(f"grad_ys[{i}] does not fit {y}: {e}") from None
         return grad
 
     def _result(self, x: Tensor, unconnected: Any) -> Any:

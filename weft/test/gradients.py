@@ -28,16 +28,17 @@ def _theoretical(
     x: Any, x_shape: Any, x_data: np.ndarray, dy: Any, dy_shape: Any, dx: Any, feeds: dict
 ) -> np.ndarray:
     session = context.get_default_session()
-    dtype = x.dtype.base_dtype.as_numpy_dtype
-    part, scale = _real_parts(dtype)
-    x_size, dy_size = _product(x_shape) * scale, _product(dy_shape) * scale
+    part, scale = _real_parts(x.dtype.base_dtype.as_numpy_dtype)
+    dtype = dy.dtype.base_dtype.as_numpy_dtype
+    dy_part, dy_scale = _real_parts(dtype)
+    x_size, dy_size = _product(x_shape) * scale, _product(dy_shape) * dy_scale
     if isinstance(dx, IndexedSlices):
         from weft.framework.conversion import convert_to_tensor
 
         dx = convert_to_tensor(dx)
     jacobian = np.zeros((x_size, dy_size), part)
     dy_data = np.zeros(dy_shape, dtype)
-    flat = dy_data.ravel().view(part)
+    flat = dy_data.ravel().view(dy_part)
     for column in range(dy_size):
         flat[column] = 1
         value = session.run(dx, {**feeds, x: x_data, dy: flat.view(dtype).reshape(dy_shape)})

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from weft.framework import conversion
-from weft.framework.shape_rules import Shape, is_full
+from weft.framework.shape_rules import Shape, compatible, is_full
 from weft.framework.tensor import Tensor
 from weft.ops.by_name import raw
 
@@ -42,7 +42,7 @@ def sum_to_inputs(x: Any, y: Any, gx: Any, gy: Any) -> tuple[Any, Any]:
     """Sums gradients, of the shape that `x` and `y` broadcast to, to the shapes of `x` and `y`."""
     sx, sy = x.dims, y.dims
     if sx == sy and is_full(sx):
-        return gx, gy
+        return _shaped(gx, sx), _shaped(gy, sy)
     rx = repeated_axes(sx, sy) if gx is not None else ()
     ry = repeated_axes(sy, sx) if gy is not None else ()
     if rx is None or ry is None:
@@ -56,7 +56,14 @@ def sum_to_inputs(x: Any, y: Any, gx: Any, gy: Any) -> tuple[Any, Any]:
         gx = _sum(gx, rx, x)
     if ry:
         gy = _sum(gy, ry, y)
-    return gx, gy
+    return _shaped(gx, sx), _shaped(gy, sy)
+
+
+def _shaped(grad: Any, shape: Shape) -> Any:
+    """The gradient in the shape of its input, where the caller gave one of as many elements."""
+    if grad is None or grad.dims == shape or not is_full(shape) or compatible(grad.dims, shape):
+        return grad
+    return raw.Reshape(grad, np.array(shape, np.int32))
 
 
 def _sum(grad: Any, axes: tuple[int, ...], like: Any) -> Any:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from weft.framework.export import export
 from weft.framework.registry import op
 from weft.framework.shape_rules import ShapeError, broadcasting, is_full, merge, same
@@ -45,7 +47,7 @@ def _equality(name: str, equal: bool, doc: str) -> Any:
             except ShapeError:
                 return xp.asarray(not equal)
         result = x == y if equal else x != y
-        return result.astype(bool) if getattr(result, "dtype", None) == object else result
+        return result.astype(bool) if getattr(result, "dtype", None) == np.dtype(object) else result
 
     decl = op(name, "x: T, y: T -> z: bool", _EQUATABLE, commutative=True)(kernel)
     decl.__doc__ = doc

@@ -280,10 +280,10 @@ def _(op, grad):
     labels, output = parse(equation, ranks)
     grads = []
     for i, (own, x) in enumerate(zip(labels, op.inputs)):
-        others = [(l, t) for j, (l, t) in enumerate(zip(labels, op.inputs)) if j != i]
-        known = set(output).union(*[l for l, _ in others])
+        others = [(labels_, t) for j, (labels_, t) in enumerate(zip(labels, op.inputs)) if j != i]
+        known = set(output).union(*[other for other, _ in others])
         lost = [c for c in own if c not in known]
-        terms = [output, *[l for l, _ in others]]
+        terms = [output, *[other for other, _ in others]]
         values = [grad, *[raw.Conj(t) if t.dtype.is_complex else t for _, t in others]]
         if lost:  # summed away by this input alone: its gradient is repeated along them
             axes = [own.index(c) for c in lost]
