@@ -36,6 +36,20 @@ def identity(input: Any, name: str | None = None) -> Any:
     return identity_op(input, name=name)
 
 
+@op("RefIdentity", "ref input: T -> ref output: T", "T: type", allows_uninitialized=True)
+def ref_identity(xp, input):
+    """The reference."""
+    return input
+
+
+ref_identity.shape(same)
+
+
+@ref_identity.gradient
+def _(op, grad):
+    return grad
+
+
 @op("IdentityN", "input: T -> output: T", "T: list(type) >= 1")
 def identity_n_op(xp, input):
     """The inputs."""
