@@ -10,6 +10,7 @@ from typing import Any
 from weft.framework import context, conversion, dtypes, registry
 from weft.framework.export import export
 from weft.framework.gradient_registry import get_gradient_function
+from weft.framework.handle_data import handle_data
 from weft.framework.indexed_slices import IndexedSlices
 from weft.framework.operation import Operation
 from weft.framework.scopes import name_scope
@@ -104,12 +105,13 @@ def gradients(
     with name_scope(name, "gradients", values) as scope:
         graph = context.get_default_graph()
         ys = [conversion.convert_to_tensor_or_indexed_slices(y) for y in ys]
-        ys = [y.values if isinstance(y, IndexedSlices) else _inside(y, graph) for y in ys]
-        xs = [_inside(_source(x), graph) for x in xs]
-        stops = [_inside(_source(s), graph) for s in stops]
+        ys = [y.values if isinstance(y, IndexedSlices) else y for y in ys]
+        xs = [_source(x) for x in xs]
+        stops = [_source(s) for s in stops]
         pass_ = _Backward(
             graph, scope, colocate_gradients_with_ops, gate_gradients, aggregation_method, grads_given
         )
+        pass_.through_captures = graph.building_function
         return pass_.run(ys, xs, stops, unconnected)
 
 
@@ -152,12 +154,20 @@ class _Backward:
         self.aggregation = aggregation
         self.given = given
         self.grads: dict[Tensor, list[Any]] = {}
+        # In the body of a function gradients flow on to what it captures of the graphs around it.
+        self.through_captures = False
+        self.between: set[Operation] = set()
 
     def run(self, ys: list[Tensor], xs: list[Tensor], stops: list[Tensor], unconnected: Any) -> list[Any]:
         if len(self.given) != len(ys):
             raise ValueError(f"Passed {len(self.given)} grad_ys for {len(ys)} ys")
         starts = [self._start(i, y, g) for i, (y, g) in enumerate(zip(ys, self.given))]
-        between = _between(ys, xs)
+        inputs_of = _inputs_and_captures if self.through_captures else _inputs
+        if self.through_captures:
+            between = _between_through_captures(ys, xs)
+        else:
+            between = _between(ys, xs)
+        self.between = between
         stop_ops = _stop_ops(xs, stops, between)
         for y, grad in zip(ys, starts):
             self.grads.setdefault(y, []).append(grad)
@@ -165,7 +175,7 @@ class _Backward:
         # later than it, so the newest first is an order, but for operations rewired afterwards.
         pending = {op: 0 for op in between}
         for op in between:
-            for t in op._inputs:
+            for t in inputs_of(op):
                 if t._op in pending:
                     pending[t._op] += 1
         wanted = set(xs)
@@ -175,7 +185,7 @@ class _Backward:
             _, _, op = heapq.heappop(ready)
             if op not in stop_ops:
                 self._differentiate(op, wanted)
-            for t in op._inputs:
+            for t in inputs_of(op):
                 source = t._op
                 if source in pending:
                     pending[source] -= 1
@@ -241,6 +251,9 @@ class _Backward:
         for t, g in zip(op._outputs, out_grads):
             if t not in wanted and g is not None:
                 del self.grads[t]  # no longer needed
+        if self.through_captures and "_captured" in op.__dict__:
+            self.grads.setdefault(op._captured, []).append(out_grads[0])
+            return
         try:
             function = get_gradient_function(op)
         except LookupError:
@@ -250,11 +263,17 @@ class _Backward:
         if function is None:
             return
         with self._place(op), name_scope(op._name + "_grad"):
-            for i, t in enumerate(op._outputs):
-                if out_grads[i] is None and is_trainable(t):
-                    out_grads[i] = zeros_for(t)
+            wanted_inputs: dict[str, Any] = {}
+            if getattr(function, "takes_none", False):
+                # The gradients of branches, loops and calls: most of their outputs may have no gradient, and
+                # most of their inputs may need none.
+                wanted_inputs["wanted"] = [t._op in self.between for t in op._inputs]
+            else:
+                for i, t in enumerate(op._outputs):
+                    if out_grads[i] is None and is_trainable(t):
+                        out_grads[i] = zeros_for(t)
             with self.graph._original_op(op):
-                in_grads = function(op, *out_grads)
+                in_grads = function(op, *out_grads, **wanted_inputs)
             if isinstance(in_grads, (list, tuple)):
                 in_grads = list(in_grads)
             else:
@@ -286,10 +305,10 @@ def _handle_dtype(handle: Tensor) -> dtypes.DType:
     dtype = handle.op._attrs.get("dtype")
     if isinstance(dtype, dtypes.DType) and handle.op.type == "VarHandleOp":
         return dtype
-    data = getattr(handle, "_handle_data", None)
-    if data is None:
+    data = handle_data(handle)
+    if data is None or data.dtype is None:
         raise ValueError(f"The dtype of the variable behind {handle.name} is not known.")
-    return data[0]
+    return data.dtype
 
 
 def zeros_for(tensor: Tensor) -> Any:
@@ -363,6 +382,40 @@ def _between(ys: list[Tensor], xs: list[Tensor]) -> set[Operation]:
             continue
         between.add(op)
         stack.extend(t._op for t in op._inputs if t._op in forward)
+    return between
+
+
+def _inputs(op: Operation) -> list[Tensor]:
+    return op._inputs
+
+
+def _inputs_and_captures(op: Operation) -> list[Tensor]:
+    captured = op.__dict__.get("_captured")
+    if captured is not None and hasattr(captured, "_op"):
+        return [captured]
+    return op._inputs
+
+
+def _between_through_captures(ys: list[Tensor], xs: list[Tensor]) -> set[Operation]:
+    """The operations on the ways from the xs to the ys, also where these lead into bodies of functions."""
+    consumers: dict[Operation, list[Operation]] = {}
+    stack = [y._op for y in ys]
+    seen = set(stack)
+    while stack:
+        op = stack.pop()
+        for t in _inputs_and_captures(op):
+            if is_trainable(t):
+                consumers.setdefault(t._op, []).append(op)
+                if t._op not in seen:
+                    seen.add(t._op)
+                    stack.append(t._op)
+    stack = [x._op for x in xs if x._op in seen]
+    between = set(stack)
+    while stack:
+        for op in consumers.get(stack.pop(), ()):
+            if op not in between:
+                between.add(op)
+                stack.append(op)
     return between
 
 
