@@ -328,13 +328,13 @@ class RefVariable(VariableV1):
         """The rows of the variable at `indices`."""
         import weft as tf
 
-        return tf.gather(self, indices, name=name)
+        return tf.gather(self.value(), indices, name=name)
 
     def gather_nd(self, indices: Any, name: str | None = None) -> Any:
         """The slices of the variable at positions that the last axis of `indices` tells."""
         import weft as tf
 
-        return tf.gather_nd(self, indices, name=name)
+        return tf.gather_nd(self.value(), indices, name=name)
 
     def count_up_to(self, limit: int) -> Any:
         """The value of this counter, which is one more afterwards; OutOfRangeError at the limit."""
