@@ -16,7 +16,9 @@ class TensorFlowFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     """Finds `tensorflow` and what is below it in weft, before any installed TensorFlow is looked at."""
 
     # Further names, for modules that are no public namespace: full tensorflow name -> weft module name.
-    aliases: dict[str, str] = {}
+    aliases: dict[str, str] = {
+        "tensorflow.python.client.timeline": "weft.studio.timeline",
+    }
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
         if name == _ROOT or name.startswith(_ROOT + "."):
@@ -42,6 +44,8 @@ def _module_for(name: str) -> ModuleType:
     below = name[len(_ROOT) + 1 :]
     if alias is not None:
         module: Any = importlib.import_module(alias)
+    elif any(other.startswith(name + ".") for other in TensorFlowFinder.aliases):
+        return ModuleType(name)  # a package above modules that have aliases
     elif not below:
         module = importlib.import_module("weft")
     elif below == "compat.v1" or below.startswith("compat.v1."):

@@ -1,0 +1,1 @@
+"""Pictures of the plan and of its run."""
