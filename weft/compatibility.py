@@ -44,7 +44,9 @@ def _module_for(name: str) -> ModuleType:
     below = name[len(_ROOT) + 1 :]
     if alias is not None:
         module: Any = importlib.import_module(alias)
-    elif any(other.startswith(name + ".") for other in TensorFlowFinder.aliases):
+    elif below.startswith("python") and any(
+        other.startswith(name + ".") for other in TensorFlowFinder.aliases
+    ):
         return ModuleType(name)  # a package above modules that have aliases
     elif not below:
         module = importlib.import_module("weft")
