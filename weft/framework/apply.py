@@ -6,6 +6,7 @@ the last step.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import Any
 
@@ -129,10 +130,30 @@ def apply(decl: OpDecl, values: Any, given: dict[str, Any], name: str | None) ->
         name = scope
     fill_defaults(decl, attrs)
     out_dtypes = output_dtypes(decl.signature.outputs, attrs)
-    op = graph.add_op(decl, flat, attrs, out_dtypes, name, site_depth=3)
+    if decl.takes_references:
+        op = _add_beside_references(decl, flat, attrs, out_dtypes, name)
+    else:
+        op = graph.add_op(decl, flat, attrs, out_dtypes, name, site_depth=3)
     if recording.tapes:
         record(op)
     return op, op._outputs, attrs
+
+
+def _add_beside_references(
+    decl: OpDecl, flat: list[Any], attrs: dict[str, Any], out_dtypes: list[Any], name: str | None
+) -> Any:
+    """Adds an op that takes references: it stands on the device of what they refer to."""
+    graph = context.get_default_graph()
+    with contextlib.ExitStack() as stack:
+        position = 0
+        for arg in decl.signature.inputs:
+            count = attrs[arg.number_attr] if arg.number_attr is not None else 1
+            if arg.is_ref:
+                for tensor in flat[position : position + count]:
+                    if tensor.graph is graph:
+                        stack.enter_context(graph.colocate_with(tensor.op))
+            position += count
+        return graph.add_op(decl, flat, attrs, out_dtypes, name, site_depth=4)
 
 
 def given_attrs(decl: OpDecl, given: dict[str, Any]) -> dict[str, Any]:

@@ -358,7 +358,9 @@ class Graph(Collections):
             return
         ops: list[Operation] = []
         for item in control_inputs:
-            if hasattr(item, "_as_graph_element") and not isinstance(item, (Tensor, Operation)):
+            if hasattr(item, "_handle") and hasattr(item, "op"):
+                item = item.op  # a resource variable, or one that is not read yet: nothing is read
+            elif hasattr(item, "_as_graph_element") and not isinstance(item, (Tensor, Operation)):
                 item = item._as_graph_element()
             elif not isinstance(item, (Tensor, Operation, str)) and hasattr(item, "op"):
                 item = item.op  # IndexedSlices, SparseTensor, TensorArray
@@ -458,8 +460,7 @@ class Graph(Collections):
             if other._device:
                 op._device = other._device
         if groups:
-            own = op._attrs.get("_class") or []
-            op._attrs["_class"] = sorted(groups.union(c for c in own if c.startswith(b"loc:@")))
+            op._attrs["_class"] = sorted(groups)
 
     @contextlib.contextmanager
     def _attr_scope(self, attr_map: dict[str, Any]) -> Iterator[None]:

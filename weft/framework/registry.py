@@ -45,6 +45,7 @@ class OpDecl:
     ):
         self.name = name
         self.args_text, self.attrs_text = args, attrs
+        self.takes_references = "ref " in args.partition("->")[0]
         self.stateful = stateful  # has or changes state: never shared, folded or pruned as equal
         # Runs on the host only: XLA cannot take it. Either may depend on the operation: a function of it.
         self.host = host

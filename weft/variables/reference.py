@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator
 from typing import Any
 
 from weft.framework import context, conversion
@@ -20,17 +18,13 @@ from weft.variables.modes import validated_modes
 from weft.variables.save_slice import SaveSliceInfo
 
 
-@contextlib.contextmanager
-def initializer_scope(variable_name: str) -> Iterator[None]:
-    """Where an initializer function adds its operations: beside a variable that does not exist yet."""
+def beside_variable(variable_name: str) -> Any:
+    """Places operations with a variable that does not exist yet."""
     from weft import proto
 
-    graph = context.get_default_graph()
     place = proto.AttrValue()
     place.list.s.append(f"loc:@{variable_name}".encode())
-    with graph._attr_scope({"_class": place}):
-        with name_scope("Initializer"), device(None):
-            yield
+    return context.get_default_graph()._attr_scope({"_class": place})
 
 
 class RefVariable(VariableV1):
@@ -83,17 +77,25 @@ class RefVariable(VariableV1):
     def _build(
         self, initial_value: Any, scope: str, validate_shape: bool, dtype: Any, shape: Any
     ) -> None:
+        def build(value: Any) -> Any:
+            own_shape = value.get_shape() if validate_shape else None
+            return raw.VariableV2(
+                shape=own_shape if shape is None else shape,
+                dtype=value.dtype.base_dtype,
+                name=scope,
+            )
+
         if callable(initial_value):
-            with initializer_scope(scope[:-1]):
-                value = conversion.convert_to_tensor(
-                    initial_value(), name="initial_value", dtype=dtype
-                )
+            with beside_variable(scope[:-1]):
+                with name_scope("Initializer"), device(None):
+                    value = conversion.convert_to_tensor(
+                        initial_value(), name="initial_value", dtype=dtype
+                    )
+                self._variable = build(value)
         else:
             value = conversion.convert_to_tensor(initial_value, name="initial_value", dtype=dtype)
-        if shape is None:
-            shape = value.get_shape() if validate_shape else None
+            self._variable = build(value)
         self._initial_value = value
-        self._variable = raw.VariableV2(shape=shape, dtype=value.dtype.base_dtype, name=scope)
         if validate_shape and not value.get_shape().is_fully_defined():
             raise ValueError(f"initial_value must have a shape specified: {value}")
         self._initializer_op = raw.Assign(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import itertools
+from contextlib import nullcontext
 from typing import Any
 
 from weft.framework import context, conversion, dtypes
@@ -21,7 +22,7 @@ from weft.ops.by_name import raw
 from weft.variables.base import VariableV1, rows_of, with_trainable
 from weft.variables.guard import guarded_initial_value
 from weft.variables.modes import validated_modes
-from weft.variables.reference import initializer_scope
+from weft.variables.reference import beside_variable
 from weft.variables.save_slice import SaveSliceInfo
 
 # The shared name of a handle whose variable is found by nobody else, and goes when the handle goes.
@@ -468,22 +469,20 @@ class ResourceVariable(BaseResourceVariable):
         validate_shape: bool,
     ) -> None:
         variable_name = scope[:-1]
-        if callable(initial_value):
-            with initializer_scope(variable_name):
+        is_function = callable(initial_value)
+        with beside_variable(variable_name):
+            with name_scope("Initializer"), device(None) if is_function else nullcontext():
                 value = conversion.convert_to_tensor(
-                    initial_value(), name="initial_value", dtype=dtype
+                    initial_value() if is_function else initial_value,
+                    name="initial_value",
+                    dtype=dtype,
                 )
-        else:
-            with name_scope("Initializer"):
-                value = conversion.convert_to_tensor(
-                    initial_value, name="initial_value", dtype=dtype
-                )
-        self._shape = value.get_shape() if shape is None else as_shape(shape)
-        self._dtype = value.dtype.base_dtype
-        self._initial_value = value
-        self._handle = raw.VarHandleOp(
-            shape=self._shape, dtype=self._dtype, shared_name=variable_name, name=scope
-        )
+            self._shape = value.get_shape() if shape is None else as_shape(shape)
+            self._dtype = value.dtype.base_dtype
+            self._initial_value = value
+            self._handle = raw.VarHandleOp(
+                shape=self._shape, dtype=self._dtype, shared_name=variable_name, name=scope
+            )
         self._handle._handle_data = HandleData(self._shape.dims_tuple, self._dtype)
         self._handle_name = self._handle.name
         self._unique_id = variable_name

@@ -94,6 +94,8 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
     to = dtypes.as_dtype(dtype).base_dtype
     if isinstance(x, Tensor) and x._dtype.base_dtype is to:
         return x
+    if hasattr(x, "_handle") and x.dtype is to:
+        return x  # a resource variable: whoever takes it reads it
     with name_scope(name, "Cast", [x]) as name:
         if getattr(x, "_is_indexed_slices", False):
             return type(x)(cast(x.values, to, name=name), x.indices, x.dense_shape)

@@ -6,11 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from weft.framework import registry
 from weft.framework.handle_data import handle_data
 from weft.framework.indexed_slices import IndexedSlices
 from weft.framework.registry import op
 from weft.framework.shape_rules import fail, is_full, rank_at_least
+from weft.ops.array.concat import concat
+from weft.ops.array.shape_of import size
+from weft.ops.by_name import raw
 from weft.ops.state import indices as index_checks
 from weft.ops.state.resource import variable_shape
 
@@ -50,18 +52,8 @@ def shape_of_variable(handle: Any, out_type: Any = None) -> Any:
     out_type = out_type or dtypes.int32
     known = handle_data(handle)
     if known is not None and is_full(known.dims):
-        return registry.get("Const")(value=np.array(known.dims, out_type.np), dtype=out_type)
+        return raw.Const(value=np.array(known.dims, out_type.np), dtype=out_type)
     return variable_shape(handle, out_type=out_type)
-
-
-def _rest(vector: Any, start: int) -> Any:
-    return registry.get("StridedSlice")(
-        vector,
-        np.array([start], np.int32),
-        np.array([0], np.int32),
-        np.array([1], np.int32),
-        end_mask=1,
-    )
 
 
 @resource_gather.gradient
@@ -73,11 +65,9 @@ def _(op, grad):
         )
     handle, indices = op.inputs
     shape = shape_of_variable(handle)
-    size = registry.get("Reshape")(registry.get("Size")(indices), np.array([1], np.int32))
-    values = registry.get("Reshape")(
-        grad, registry.get("ConcatV2")([size, _rest(shape, 1)], np.array(0, np.int32))
-    )
-    return IndexedSlices(values, registry.get("Reshape")(indices, size), shape), None
+    count = raw.ExpandDims(size(indices), 0)
+    values = raw.Reshape(grad, concat([count, shape[1:]], 0))
+    return IndexedSlices(values, raw.Reshape(indices, count), shape), None
 
 
 @op(
@@ -113,6 +103,6 @@ def _(op, grad):
     handle, indices = op.inputs
     shape = shape_of_variable(handle, indices.dtype)
     if indices.dims is not None and len(indices.dims) == 2 and indices.dims[-1] == 1:
-        rows = registry.get("Squeeze")(indices, squeeze_dims=[-1])
+        rows = raw.Squeeze(indices, squeeze_dims=[-1])
         return IndexedSlices(grad, rows, shape), None
-    return registry.get("ScatterNd")(indices, grad, shape), None
+    return raw.ScatterNd(indices, grad, shape), None
