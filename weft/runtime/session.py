@@ -21,12 +21,18 @@ from weft.runtime.fetches import Fetches, feed_function_for, partial_feed_functi
 from weft.runtime.functions import FunctionPrograms
 from weft.runtime.partial_run import PartialRun
 from weft.runtime.plan import Plan
+from weft.runtime.recent_cache import RecentCache
 from weft.runtime.targets import find_target, reset_target
 
 
 DeviceAttributes = namedtuple(
     "DeviceAttributes", ["name", "device_type", "memory_limit_bytes", "incarnation"]
 )
+
+
+# Kinds of step that a session remembers. A program has a few; one that makes new ones for ever must not grow.
+_KEPT_PLANS = 256
+_GROWTH_WARNING = 100
 
 
 class BaseSession:
@@ -53,8 +59,10 @@ class BaseSession:
         self._closed = False
         self.devices = self._behind.devices
         self._soft_placement = config is not None and config.allow_soft_placement
-        self._plans: dict[Any, Plan] = {}
-        self._fetches: dict[Any, Fetches] = {}
+        self._plans: RecentCache = RecentCache(_KEPT_PLANS)
+        self._fetches: RecentCache = RecentCache(_KEPT_PLANS)
+        self._grown = 0
+        self._planned_version = self._graph.version
         self.resources = self._behind.main_store
         self._functions = FunctionPrograms(self._graph)
         self._lock = threading.RLock()
@@ -102,7 +110,8 @@ class BaseSession:
             return Fetches(self._graph, fetches)
         found = self._fetches.get(key)
         if found is None:
-            found = self._fetches[key] = Fetches(self._graph, fetches)
+            found = Fetches(self._graph, fetches)
+            self._fetches.put(key, found)
         return found
 
     def _feeds_of(self, feed_dict: Any) -> tuple[tuple[Tensor, ...], list[Any]]:
@@ -153,8 +162,23 @@ class BaseSession:
                     self.devices,
                     self._soft_placement,
                 )
-                self._plans[key] = plan
+                self._plans.put(key, plan)
+            self._watch_growth()
         return plan
+
+    def _watch_growth(self) -> None:
+        """Tells a program that adds operations between its steps, which plans each step anew."""
+        version = self._graph.version
+        self._grown = self._grown + 1 if version > self._planned_version else 0
+        self._planned_version = version
+        if self._grown == _GROWTH_WARNING:
+            warnings.warn(
+                f"The graph has grown before each of the last {_GROWTH_WARNING} new kinds of step (it has {version} "
+                "operations now), so that each had to be planned anew. Build the graph before the loop, and call "
+                "graph.finalize() to find what adds to it.",
+                RuntimeWarning,
+                stacklevel=4,
+            )
 
     def make_callable(
         self, fetches: Any, feed_list: Any = None, accept_options: bool = False
