@@ -38,8 +38,31 @@ def constant_v1(
     verify_shape: bool = False,
 ) -> Any:
     """Creates a constant tensor; a shape with more elements repeats the last value."""
-    array = to_array(value, None if dtype is None else dtypes.as_dtype(dtype), shape, verify_shape)
-    return from_array(array, None if dtype is None else dtypes.as_dtype(dtype), name)
+    dtype = None if dtype is None else dtypes.as_dtype(dtype)
+    if context.current.eager and shape is not None:
+        return _eager_of_shape(value, dtype, as_shape(shape), verify_shape)
+    array = to_array(value, dtype, shape, verify_shape)
+    if array is value:
+        array = array.copy()  # the caller may change it later
+    return from_array(array, dtype, name)
+
+
+def _eager_of_shape(value: Any, dtype: Any, shape: TensorShape, verify: bool) -> Any:
+    """An eager constant of a shape: as many elements, or one that is repeated."""
+    array = to_array(value, dtype)
+    count = shape.num_elements()
+    if verify and array.shape != shape.dims_tuple:
+        raise TypeError(f"Expected Tensor's shape: {shape}, got {TensorShape(array.shape)}.")
+    if array.size == count:
+        array = array.reshape(shape.dims_tuple)
+    elif array.size == 1 and count is not None:
+        array = np.broadcast_to(array.reshape(()), shape.dims_tuple)
+    else:
+        raise TypeError(
+            "Eager execution of tf.constant with unsupported shape (value has "
+            f"{array.size} elements, shape is {shape} with {count} elements)."
+        )
+    return from_array(np.array(array), dtype)
 
 
 def from_array(
@@ -78,6 +101,10 @@ def _shape_to_tensor(
         dtype = dtypes.int64 if any(s >= 2**31 for s in sizes) else dtypes.int32
     if dtype not in (dtypes.int32, dtypes.int64):
         raise TypeError(f"Cannot convert a TensorShape to dtype: {dtype.name}")
+    if dtype is dtypes.int32 and any(s >= 2**31 for s in sizes):
+        raise ValueError(
+            f"Cannot convert a TensorShape to dtype int32; a dimension is too large ({max(sizes)})"
+        )
     return from_array(np.array(sizes, dtype.np), dtype, name or "shape_as_tensor")
 
 

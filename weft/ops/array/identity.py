@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from weft.framework import conversion, errors
+from weft.framework import conversion, dtypes, errors
 from weft.framework.export import export
 from weft.framework.registry import op
 from weft.framework.shape_rules import merge, same, text
@@ -124,8 +124,12 @@ def _(op, grad):
 
 
 @op("GuaranteeConst", "input: T -> output: T", "T: type", stateful=True)
-def guarantee_const_op(xp, input):
+def guarantee_const_op(xp, input, *, T):
     """The input, of which the program says that it never changes."""
+    if T is dtypes.resource:
+        raise errors.InvalidArgumentError(
+            None, None, "Input tensor cannot be a resource variable handle."
+        )
     return input
 
 

@@ -223,6 +223,8 @@ def _(op, grad):
 
 def _updated(xp: Any, array: Any, found: Resolved, value: Any) -> Any:
     """A copy of `array` with the value in the slice."""
+    if 0 in found.sizes:
+        return array  # TensorFlow puts anything into nothing
     if tuple(value.shape) != found.final:
         raise ShapeError(
             f"A value of shape {text(tuple(value.shape))} cannot be assigned to a slice of shape {text(found.final)}"
