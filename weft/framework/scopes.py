@@ -35,12 +35,13 @@ class NameScope:
 
     def __enter__(self) -> str:
         if context.current.eager:
-            name = self._name
-            self._entered = None
+            name, stack = self._name, _eager_scopes
             if not name:
-                return ""
-            stack = _eager_scopes
-            scope = name if name.endswith("/") else (stack[-1] + name + "/" if stack else name + "/")
+                scope = ""  # out of all scopes
+            elif name.endswith("/"):
+                scope = name
+            else:
+                scope = stack[-1] + name + "/" if stack else name + "/"
             stack.append(scope)
             self._entered = "eager"
             return scope
