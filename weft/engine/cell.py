@@ -27,10 +27,16 @@ class Cell:
 
     def numpy(self) -> np.ndarray | None:
         """The value as a NumPy array that nobody may write into."""
-        value = self.value
-        if value is None or type(value) is np.ndarray:
-            return value
-        return np.asarray(value)
+        while True:
+            value = self.value
+            if value is None or type(value) is np.ndarray:
+                return value
+            try:
+                return np.asarray(value)
+            except RuntimeError:
+                # Another thread's step took the array over, and has put a new one in its place by now.
+                if self.value is value:
+                    raise
 
     def writable(self) -> np.ndarray:
         """The value as an array that may be changed in place: the value itself where nobody else can see it,
