@@ -40,16 +40,17 @@ def _where(xp: Any, condition: Any, x: Any, y: Any) -> Any:
     return xp.where(condition, x, y).astype(x.dtype)
 
 
-# -- relu and its kin --------------------------------------------------------------------------------
+# -- relu and its kin
+# --------------------------------------------------------------------------------
 
-relu = _activation("Relu", REALS + ", qint8}", lambda xp, x: xp.maximum(x, x.dtype.type(0)), "max(x, 0).")
+relu = _activation(
+    "Relu", REALS + ", qint8}", lambda xp, x: xp.maximum(x, x.dtype.type(0)), "max(x, 0)."
+)
 relu_grad = _grad_op(
     "ReluGrad", "features", REALS + "}", lambda xp, g, x: _where(xp, x > 0, g, g.dtype.type(0))
 )
 relu.gradient(lambda op, grad: relu_grad(grad, op.outputs[0]))
-relu_grad.gradient(
-    lambda op, grad: (relu_grad(grad, op.inputs[1]), raw.ZerosLike(op.inputs[1]))
-)
+relu_grad.gradient(lambda op, grad: (relu_grad(grad, op.inputs[1]), raw.ZerosLike(op.inputs[1])))
 
 relu6 = _activation(
     "Relu6",
@@ -64,9 +65,7 @@ relu6_grad = _grad_op(
     lambda xp, g, x: _where(xp, (x > 0) & (x < 6), g, g.dtype.type(0)),
 )
 relu6.gradient(lambda op, grad: relu6_grad(grad, op.outputs[0]))
-relu6_grad.gradient(
-    lambda op, grad: (relu6_grad(grad, op.inputs[1]), raw.ZerosLike(op.inputs[1]))
-)
+relu6_grad.gradient(lambda op, grad: (relu6_grad(grad, op.inputs[1]), raw.ZerosLike(op.inputs[1])))
 
 
 @op(
@@ -103,7 +102,8 @@ leaky_relu_grad.gradient(
     )
 )
 
-# -- exponential units -------------------------------------------------------------------------------
+# -- exponential units
+# -------------------------------------------------------------------------------
 
 elu = _activation(
     "Elu",
@@ -187,7 +187,8 @@ softsign_grad = _grad_op(
 softsign.gradient(lambda op, grad: softsign_grad(grad, op.inputs[0]))
 
 
-# -- public functions --------------------------------------------------------------------------------
+# -- public functions
+# --------------------------------------------------------------------------------
 
 
 def _public(decl: OpDecl, *names: str) -> None:
@@ -267,5 +268,7 @@ def xw_plus_b(x: Any, weights: Any, biases: Any, name: str | None = None) -> Any
     from weft.ops.nn.bias import bias_add
 
     with name_scope(name, "xw_plus_b", [x, weights, biases]) as scope:
-        product = raw.MatMul(convert_to_tensor(x, name="x"), convert_to_tensor(weights, name="weights"))
+        product = raw.MatMul(
+            convert_to_tensor(x, name="x"), convert_to_tensor(weights, name="weights")
+        )
         return bias_add(product, convert_to_tensor(biases, name="biases"), name=scope)

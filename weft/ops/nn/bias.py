@@ -14,7 +14,8 @@ _FORMAT = "T: numbers; data_format: string in {NHWC, NCHW} = 'NHWC'"
 
 
 def channel_axis(ndim: int, data_format: str) -> int:
-    """The axis of the channels: the last, or, channels first, the third from the end as TensorFlow has it."""
+    """The axis of the channels: the last, or, channels first, the third from the end as TensorFlow
+    has it."""
     return ndim - 1 if data_format == "NHWC" else 1
 
 
@@ -35,7 +36,11 @@ def _bias_shape(value, bias, data_format):
     if value is None:
         return None
     axis = channel_axis(len(value), data_format)
-    channels = merge_dim(value[axis], bias[0], "Must provide as many biases as the channel dimension of the input tensor: Dimensions must be equal")
+    channels = merge_dim(
+        value[axis],
+        bias[0],
+        "Must provide as many biases as the channel dimension of the input tensor: Dimensions must be equal",
+    )
     return (*value[:axis], channels, *value[axis + 1 :])
 
 
@@ -97,9 +102,7 @@ def _(op, received):
 
 
 @export("nn.bias_add")
-def bias_add(
-    value: Any, bias: Any, data_format: str | None = None, name: str | None = None
-) -> Any:
+def bias_add(value: Any, bias: Any, data_format: str | None = None, name: str | None = None) -> Any:
     """Adds `bias` to `value` along the axis of the channels."""
     with name_scope(name, "BiasAdd", [value, bias]) as scope:
         if data_format is not None:

@@ -63,7 +63,9 @@ def _lookup(
 ) -> Any:
     with name_scope(name, "embedding_lookup", [*params, ids]) as scope:
         ids = convert_to_tensor(ids, name="ids")
-        if len(params) == 1 and (transform is None or (ids._dims is not None and len(ids._dims) == 1)):
+        if len(params) == 1 and (
+            transform is None or (ids._dims is not None and len(ids._dims) == 1)
+        ):
             with _colocated(params[0]):
                 rows = _clip(_gather(params[0], ids, name=scope or None), ids, max_norm)
                 if transform is not None:
@@ -73,7 +75,12 @@ def _lookup(
 
 
 def _from_parts(
-    params: list[Any], ids: Any, strategy: str, max_norm: Any, transform: Callable | None, scope: str
+    params: list[Any],
+    ids: Any,
+    strategy: str,
+    max_norm: Any,
+    transform: Callable | None,
+    scope: str,
 ) -> Any:
     """Looks up each part's rows in that part, and puts them together in the order of the ids."""
     n = len(params)
@@ -96,12 +103,15 @@ def _from_parts(
         if all(isinstance(s, int) for s in sizes):
             total = convert_to_tensor(sum(sizes), dtype=dtype)
         else:
-            total = raw.Cast(raw.AddN([convert_to_tensor(s, dtype=dtypes.int32) for s in sizes]), DstT=dtype)
+            total = raw.Cast(
+                raw.AddN([convert_to_tensor(s, dtype=dtypes.int32) for s in sizes]), DstT=dtype
+            )
         count = convert_to_tensor(n, dtype=dtype)
         one = convert_to_tensor(1, dtype=dtype)
         per_part, extras = raw.FloorDiv(total, count), raw.FloorMod(total, count)
         assignments = raw.Maximum(
-            raw.FloorDiv(flat, raw.Add(per_part, one)), raw.FloorDiv(raw.Sub(flat, extras), per_part)
+            raw.FloorDiv(flat, raw.Add(per_part, one)),
+            raw.FloorDiv(raw.Sub(flat, extras), per_part),
         )
         new_ids = raw.Select(
             raw.Less(assignments, raw.Add(raw.ZerosLike(assignments), extras)),
@@ -124,7 +134,9 @@ def _from_parts(
     element = _element_shape(params, transform)
     if element is None:
         with _colocated(params[0]):
-            tail = raw.StridedSlice(raw.Shape(convert_to_tensor(params[0])), [1], [0], [1], end_mask=1)
+            tail = raw.StridedSlice(
+                raw.Shape(convert_to_tensor(params[0])), [1], [0], [1], end_mask=1
+            )
         merged = raw.Reshape(merged, raw.ConcatV2([raw.Shape(ids), tail], 0))
     else:
         tail = convert_to_tensor(list(element), dtype=dtypes.int32)
@@ -152,8 +164,9 @@ def embedding_lookup(
     validate_indices: bool = True,
     max_norm: Any = None,
 ) -> Any:
-    """Returns the rows `ids` of a table that is one tensor or lies in parts. With "mod" the parts take turns, with
-    "div" each has a contiguous range. Ids are checked always; rows longer than `max_norm` are scaled to it."""
+    """Returns the rows `ids` of a table that is one tensor or lies in parts. With "mod" the parts
+    take turns, with "div" each has a contiguous range. Ids are checked always; rows longer than
+    `max_norm` are scaled to it."""
     del validate_indices
     return _lookup(_parts(params), ids, partition_strategy, name, max_norm)
 
@@ -168,8 +181,8 @@ def embedding_lookup_sparse(
     combiner: str | None = None,
     max_norm: Any = None,
 ) -> Any:
-    """Returns for each row of `sp_ids` the sum ("sum"), weighted mean ("mean") or sum over the root of summed
-    squared weights ("sqrtn") of the table's rows."""
+    """Returns for each row of `sp_ids` the sum ("sum"), weighted mean ("mean") or sum over the root
+    of summed squared weights ("sqrtn") of the table's rows."""
     combiner = "mean" if combiner is None else combiner
     if combiner not in ("mean", "sqrtn", "sum"):
         raise ValueError("combiner must be one of 'mean', 'sqrtn' or 'sum'")

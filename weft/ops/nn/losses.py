@@ -86,7 +86,12 @@ def weighted_cross_entropy_with_logits(
         labels = convert_to_tensor(labels, name="targets")
         _same_shapes(logits, labels, "targets")
         one = convert_to_tensor(1, dtype=logits.dtype.base_dtype)
-        weight = raw.Add(one, raw.Mul(raw.Sub(convert_to_tensor(pos_weight, dtype=logits.dtype.base_dtype), one), labels))
+        weight = raw.Add(
+            one,
+            raw.Mul(
+                raw.Sub(convert_to_tensor(pos_weight, dtype=logits.dtype.base_dtype), one), labels
+            ),
+        )
         inner = raw.Add(raw.Log1p(raw.Exp(raw.Neg(raw.Abs(logits)))), relu(raw.Neg(logits)))
         return raw.Add(raw.Mul(raw.Sub(one, labels), logits), raw.Mul(weight, inner), name=scope)
 
@@ -127,7 +132,9 @@ def zero_fraction(value: Any, name: str | None = None) -> Any:
         )
         zero = raw.Sub(size, nonzero, name="counts_to_fraction/num_zero")
         return raw.RealDiv(
-            raw.Cast(zero, DstT=dtypes.float32), raw.Cast(size, DstT=dtypes.float32), name="fraction"
+            raw.Cast(zero, DstT=dtypes.float32),
+            raw.Cast(size, DstT=dtypes.float32),
+            name="fraction",
         )
 
 
@@ -140,9 +147,11 @@ def _noise_shape(x: Any, noise_shape: Any) -> Any:
         return noise_shape
     dims = x._dims
     if dims is not None and wanted.ndims is not None and len(dims) == wanted.ndims:
-        return TensorShape(
-            [d if w is None else w for w, d in zip(wanted.as_list(), dims)]
-        ) if None not in [d if w is None else w for w, d in zip(wanted.as_list(), dims)] else noise_shape
+        return (
+            TensorShape([d if w is None else w for w, d in zip(wanted.as_list(), dims)])
+            if None not in [d if w is None else w for w, d in zip(wanted.as_list(), dims)]
+            else noise_shape
+        )
     return noise_shape
 
 
@@ -155,7 +164,8 @@ def dropout(
     name: str | None = None,
     rate: Any = None,
 ) -> Any:
-    """Sets a fraction `rate` (1 - `keep_prob`) of the elements to zero at random, and scales up the others."""
+    """Sets a fraction `rate` (1 - `keep_prob`) of the elements to zero at random, and scales up the
+    others."""
     if rate is not None and keep_prob is not None:
         raise ValueError("Cannot specify both 'rate' and 'keep_prob'")
     if rate is None:

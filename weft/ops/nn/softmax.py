@@ -91,7 +91,8 @@ def _(op, grad_loss, grad_grad):
     if not _is_zero(grad_grad):
         softmax = softmax_op(logits)
         inner = raw.Squeeze(
-            raw.BatchMatMulV2(raw.ExpandDims(grad_grad, 1), raw.ExpandDims(softmax, 2)), squeeze_dims=[1]
+            raw.BatchMatMulV2(raw.ExpandDims(grad_grad, 1), raw.ExpandDims(softmax, 2)),
+            squeeze_dims=[1],
         )
         grad = raw.Add(grad, raw.Mul(raw.Sub(grad_grad, inner), softmax))
     return grad, raw.Mul(raw.ExpandDims(grad_loss, -1), raw.Neg(log_softmax_op(logits)))
@@ -147,15 +148,19 @@ def _(features, labels):
 @sparse_softmax_xent.gradient
 def _(op, grad_loss, grad_grad):
     softmax_grad = op.outputs[1]
-    grad = raw.Mul(raw.ExpandDims(grad_loss, -1), raw.PreventGradient(
-        softmax_grad,
-        message="Currently there is no way to take the second derivative of sparse_softmax_cross_entropy_with_logits "
-        "due to the fused implementation's interaction with tf.gradients()",
-    ))
+    grad = raw.Mul(
+        raw.ExpandDims(grad_loss, -1),
+        raw.PreventGradient(
+            softmax_grad,
+            message="Currently there is no way to take the second derivative of sparse_softmax_cross_entropy_with_logits "
+            "due to the fused implementation's interaction with tf.gradients()",
+        ),
+    )
     return grad, None
 
 
-# -- public functions --------------------------------------------------------------------------------
+# -- public functions
+# --------------------------------------------------------------------------------
 
 
 def _along(decl: OpDecl, logits: Any, axis: Any, name: str | None) -> Any:
@@ -169,7 +174,9 @@ def _along(decl: OpDecl, logits: Any, axis: Any, name: str | None) -> Any:
         from weft.framework import errors
 
         raise errors.InvalidArgumentError(
-            None, None, f"Dimension (in 0-based index) {axis} must be in the range [{-len(shape)}, {len(shape)}) where {len(shape)} is the number of dimensions in the input."
+            None,
+            None,
+            f"Dimension (in 0-based index) {axis} must be in the range [{-len(shape)}, {len(shape)}) where {len(shape)} is the number of dimensions in the input.",
         )
     n = raw.Rank(logits)
     axis = convert_to_tensor(axis, dtype=dtypes.int32)
@@ -177,7 +184,9 @@ def _along(decl: OpDecl, logits: Any, axis: Any, name: str | None) -> Any:
     last = raw.Sub(n, 1)
     # A permutation that swaps the axis with the last one.
     order = raw.Range(0, n, 1)
-    order = raw.SelectV2(raw.Equal(order, axis), last, raw.SelectV2(raw.Equal(order, last), axis, order))
+    order = raw.SelectV2(
+        raw.Equal(order, axis), last, raw.SelectV2(raw.Equal(order, last), axis, order)
+    )
     out = raw.Transpose(decl(raw.Transpose(logits, order)), order, name=name)
     out.set_shape(logits.shape)
     return out
@@ -232,8 +241,8 @@ def _flattened(logits: Any) -> Any:
 def softmax_cross_entropy_with_logits_v2(
     labels: Any, logits: Any, axis: Any = None, name: str | None = None, dim: Any = None
 ) -> Any:
-    """The cross entropy of softmax(logits) with distributions `labels`, along `axis`. The gradient flows into
-    both."""
+    """The cross entropy of softmax(logits) with distributions `labels`, along `axis`. The gradient
+    flows into both."""
     axis = _deprecated_dim(axis, dim)
     return _softmax_xent(labels, logits, -1 if axis is None else axis, name)
 
@@ -248,16 +257,18 @@ def _softmax_xent(labels: Any, logits: Any, axis: int, name: str | None) -> Any:
         precise = logits
         if dtype in (dtypes.float16, dtypes.bfloat16):
             precise = raw.Cast(logits, DstT=dtypes.float32)
-        labels = raw.Cast(labels, DstT=precise.dtype.base_dtype) if labels.dtype.base_dtype is not precise.dtype.base_dtype else labels
+        labels = (
+            raw.Cast(labels, DstT=precise.dtype.base_dtype)
+            if labels.dtype.base_dtype is not precise.dtype.base_dtype
+            else labels
+        )
         shape = logits._dims
         n = None if shape is None else len(shape)
         if axis != -1 and n is not None and axis % n == n - 1:
             axis = -1
         if axis != -1:
             precise, labels = _to_last(precise, axis), _to_last(labels, axis)
-        outer = raw.Slice(
-            raw.Shape(precise), [0], raw.ExpandDims(raw.Sub(raw.Rank(precise), 1), 0)
-        )
+        outer = raw.Slice(raw.Shape(precise), [0], raw.ExpandDims(raw.Sub(raw.Rank(precise), 1), 0))
         cost, _ = softmax_xent(_flattened(precise), _flattened(labels), name=scope)
         out = raw.Reshape(cost, outer)
         if shape is not None and None not in shape:
@@ -272,7 +283,9 @@ def _softmax_xent(labels: Any, logits: Any, axis: int, name: str | None) -> Any:
 def _to_last(x: Any, axis: int) -> Any:
     n = raw.Rank(x)
     axis = raw.FloorMod(convert_to_tensor(axis, dtype=dtypes.int32), n)
-    order = raw.ConcatV2([raw.Range(0, axis, 1), raw.Range(raw.Add(axis, 1), n, 1), raw.ExpandDims(axis, 0)], 0)
+    order = raw.ConcatV2(
+        [raw.Range(0, axis, 1), raw.Range(raw.Add(axis, 1), n, 1), raw.ExpandDims(axis, 0)], 0
+    )
     return raw.Transpose(x, order)
 
 
@@ -325,7 +338,13 @@ def sparse_softmax_cross_entropy_with_logits(
         if logits._dims is not None and len(logits._dims) == 2:
             cost, _ = sparse_softmax_xent(precise, labels, name=name)
         else:
-            classes = raw.StridedSlice(raw.Shape(logits), raw.Pack([raw.Sub(raw.Rank(logits), 1)]), raw.Pack([raw.Rank(logits)]), [1], shrink_axis_mask=1)
+            classes = raw.StridedSlice(
+                raw.Shape(logits),
+                raw.Pack([raw.Sub(raw.Rank(logits), 1)]),
+                raw.Pack([raw.Rank(logits)]),
+                [1],
+                shrink_axis_mask=1,
+            )
             flat = raw.Reshape(precise, raw.Pack([-1, classes]))
             cost, _ = sparse_softmax_xent(flat, raw.Reshape(labels, [-1]), name=name)
             cost = raw.Reshape(cost, label_shape)

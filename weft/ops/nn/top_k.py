@@ -11,9 +11,7 @@ from weft.framework.scopes import name_scope
 from weft.framework.shape_rules import fail, merge, rank, rank_at_least, scalar
 from weft.ops.by_name import raw
 
-_REALS = (
-    "type in {float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64}"
-)
+_REALS = "type in {float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64}"
 
 
 def _top(xp, values, k):
@@ -123,7 +121,9 @@ def _in_top(xp, predictions, targets, k):
 def _in_top_shape(predictions, targets):
     predictions = rank(predictions, 2, "predictions")
     targets = rank(targets, 1, "targets")
-    return merge(predictions[:1], targets, "First dimension of predictions must match length of targets")
+    return merge(
+        predictions[:1], targets, "First dimension of predictions must match length of targets"
+    )
 
 
 @op(
