@@ -92,9 +92,7 @@ def confusion_matrix(
             count = raw.Maximum(reduce_max(predictions), reduce_max(labels)) + 1
         else:
             count = cast(num_classes, dtypes.int64)
-            labels = _after(
-                assert_less(labels, count, message="`labels` out of bound"), labels
-            )
+            labels = _after(assert_less(labels, count, message="`labels` out of bound"), labels)
             predictions = _after(
                 assert_less(predictions, count, message="`predictions` out of bound"), predictions
             )

@@ -83,7 +83,9 @@ def _theoretical(function: Callable, xs: list[Any], types: list, y: Any, index: 
     if not flat.size:
         grad = _dense(run(dy, *xs))
         if grad.shape != x.shape:
-            raise ValueError(f"Empty gradient has wrong shape: expected {x.shape}, got {grad.shape}")
+            raise ValueError(
+                f"Empty gradient has wrong shape: expected {x.shape}, got {grad.shape}"
+            )
         if grad.any():
             raise ValueError("Empty tensor with nonzero gradients")
     return jacobian
@@ -129,7 +131,9 @@ def compute_gradient(f: Callable, x: list[Any], delta: float = 1e-3) -> tuple[tu
     allowed = (*dtypes.floats, *dtypes.complexes)
     for i, t in enumerate(types):
         if t not in allowed:
-            raise TypeError(f"Cannot compute gradient for unsupported type {t.name} of argument {i}")
+            raise TypeError(
+                f"Cannot compute gradient for unsupported type {t.name} of argument {i}"
+            )
     y = np.asarray(_prepared(f, types)(*xs))
     if dtypes.as_dtype(y.dtype) not in allowed:
         raise TypeError(f"Cannot compute gradient for unsupported type {y.dtype} of y")

@@ -88,9 +88,13 @@ def histogram_op(xp, values, value_range, nbins, *, dtype):
 
 @histogram_op.shape
 def _(values, value_range, nbins, *, const):
-    rank(value_range, 1, "value_range")
+    length = rank(value_range, 1, "value_range")[0]
+    if length not in (None, 2):
+        raise ShapeError(f"value_range: Dimension must be 2 but is {length}")
     scalar(nbins, "nbins")
     n = const("nbins")
+    if n is not None and n <= 0:
+        raise ShapeError(f"Requires nbins > 0: {int(n)}")
     return (None if n is None else int(n),)
 
 

@@ -88,8 +88,8 @@ def einsum(equation: str, *inputs: Any, **kwargs: Any) -> Any:
                     f"{own!r}."
                 )
             if len(set(own)) != len(own):
-                if len(labels) == 1 and len(own) == 2 and not output:
-                    return _trace(tensor)
+                if _is_trace(equation, labels):
+                    return reduce_sum(raw.MatrixDiagPart(tensor), [-1])
                 raise ValueError(f"Subscript not supported: an axis appears more than once: {own}")
         missing = [c for c in output if not any(c in own for own in labels)]
         if missing or len(set(output)) != len(output):
@@ -100,8 +100,11 @@ def einsum(equation: str, *inputs: Any, **kwargs: Any) -> Any:
         return _contract(list(labels), tensors, output)
 
 
-def _trace(tensor: Any) -> Any:
-    return reduce_sum(raw.MatrixDiagPart(tensor), [-1])
+def _is_trace(equation: str, labels: list[str]) -> bool:
+    """Whether the equation is a palindrome of pairs with no output, which TensorFlow takes for a trace."""
+    own = labels[0]
+    pairs = all(own.count(c) == 2 for c in own)
+    return len(labels) == 1 and pairs and own == own[::-1] and "->" not in equation
 
 
 def _check_sizes(labels: list[str], tensors: list[Any]) -> None:
@@ -222,12 +225,13 @@ def _joined(parts: list[Any]) -> Any:
         return _int32(sum(parts, []))
     # At most one size that is not known can be left to Reshape.
     unknown = [p for p in parts if not isinstance(p, list)]
-    if len(unknown) == 1 and unknown[0].dims == (1,):
+    known: list[int] = sum([p for p in parts if isinstance(p, list)], [])
+    if len(unknown) == 1 and unknown[0].dims == (1,) and 0 not in known:
         return _int32(sum([[-1] if p is unknown[0] else p for p in parts], []))
     tensors = [
         _int32(p) if isinstance(p, list) else p for p in parts if not isinstance(p, list) or p
     ]
-    return raw.ConcatV2(tensors, _int32(0))
+    return tensors[0] if len(tensors) == 1 else raw.ConcatV2(tensors, _int32(0))
 
 
 # -- the op

@@ -108,6 +108,8 @@ def _extreme(function: str, which: str) -> Callable:
 
 
 def _euclidean_norm_kernel(xp, x, axes, keep_dims):
+    if all(x.shape[axis] == 1 for axis in axes):  # nothing is added up: TensorFlow keeps the sign
+        return x if keep_dims else xp.squeeze(x, axis=axes)
     if x.dtype.kind in "iu" or x.dtype.itemsize == 2:
         wide = x.astype(np.float64 if x.dtype.kind in "iu" else np.float32)
         return _euclidean_norm_kernel(xp, wide, axes, keep_dims).astype(x.dtype)

@@ -29,12 +29,32 @@ def reduce_rows(
     return out
 
 
-def check_ascending(ids: np.ndarray) -> None:
-    """Raises InvalidArgumentError unless ids are not negative and do not decrease."""
-    if len(ids) and (ids[0] < 0 or (ids[1:] < ids[:-1]).any()):
-        raise errors.InvalidArgumentError(
-            None, None, "segment ids must be >= 0; segment ids are not increasing"
+def check_ascending(ids: np.ndarray, count: int | None = None) -> int:
+    """Raises InvalidArgumentError unless ids are from 0 on and do not decrease; gives the number of segments."""
+    if not len(ids):
+        return count or 0
+    last = int(ids[-1]) + 1
+    if last <= 0:
+        _refuse("segment ids must be >= 0")
+    if count is not None and last > count:
+        _refuse(f"segment ids must be < num_segments: {last - 1} is not below {count}")
+    count = last if count is None else count
+    runs = ids[np.concatenate([[True], ids[1:] != ids[:-1]])]
+    falls = np.append(runs[1:] < runs[:-1], False)
+    wrong = np.flatnonzero(falls | (runs < 0) | (runs >= count))
+    if len(wrong):
+        i = wrong[0]
+        if falls[i]:
+            _refuse("segment ids are not increasing")
+        _refuse(
+            f"Segment id {runs[i]} out of range [0, {count}), possibly because 'segment_ids' input is "
+            "not sorted."
         )
+    return count
+
+
+def _refuse(message: str) -> None:
+    raise errors.InvalidArgumentError(None, None, message)
 
 
 def spread_over(counts: Any, rank_: int) -> Any:
@@ -68,12 +88,8 @@ def _sorted_segments(name: str, types: str, reduce: Callable, doc: str) -> OpDec
     )
     def decl(xp, data, segment_ids):
         if len(segment_ids) != data.shape[0]:
-            raise errors.InvalidArgumentError(
-                None, None, "segment_ids should be the same size as dimension 0 of input."
-            )
-        check_ascending(segment_ids)
-        count = int(segment_ids[-1]) + 1 if len(segment_ids) else 0
-        return reduce(data, segment_ids, count)
+            _refuse("segment_ids should be the same size as dimension 0 of input.")
+        return reduce(data, segment_ids, check_ascending(segment_ids))
 
     decl.__doc__ = doc
 
@@ -170,7 +186,7 @@ def _unsorted_segments(
         count = _count(num_segments)
         ids = segment_ids.reshape(-1)
         rows = data.reshape((ids.shape[0], *data.shape[segment_ids.ndim :]))
-        _check_below(ids, count)
+        _check_below(segment_ids, count)
         kept = np.flatnonzero(ids >= 0)  # rows with a negative id are dropped
         order = kept[np.argsort(ids[kept], kind="stable")]
         return reduce_rows(rows[order], ids[order], count, ufunc, empty(data.dtype))
@@ -214,12 +230,10 @@ def _count(num_segments: Any) -> int:
 
 
 def _check_below(ids: np.ndarray, count: int) -> None:
-    wrong = np.flatnonzero(ids >= count)
+    wrong = np.argwhere(ids >= count)
     if len(wrong):
-        i = wrong[0]
-        raise errors.InvalidArgumentError(
-            None, None, f"segment_ids[{i}] = {ids[i]} is out of range [0, {count})"
-        )
+        place = ",".join(map(str, wrong[0]))
+        _refuse(f"segment_ids[{place}] = {ids[tuple(wrong[0])]} is out of range [0, {count})")
 
 
 unsorted_segment_sum = _unsorted_segments(

@@ -10,7 +10,7 @@ import numpy as np
 from weft.framework import errors
 from weft.framework.export import export
 from weft.framework.registry import OpDecl, op
-from weft.framework.shape_rules import merge, rank, rank_at_least, scalar
+from weft.framework.shape_rules import ShapeError, merge, rank, rank_at_least, scalar
 from weft.ops.by_name import raw
 from weft.ops.math.dtype_sets import REAL_NUMBERS
 from weft.ops.math.segments import check_ascending, reduce_rows, spread_over
@@ -31,15 +31,7 @@ def _reduced(data: Any, indices: Any, ids: Any, count: int | None, how: str) -> 
         raise errors.InvalidArgumentError(
             None, None, "segment_ids and indices should have same size."
         )
-    check_ascending(ids)
-    if len(ids):
-        last = int(ids[-1]) + 1
-        if count is not None and last > count:
-            raise errors.InvalidArgumentError(
-                None, None, f"segment ids must be < num_segments: {last - 1} is not below {count}"
-            )
-        count = last if count is None else count
-    count = count or 0
+    count = check_ascending(ids, count)
     wrong = np.flatnonzero((indices < 0) | (indices >= data.shape[0]))
     if len(wrong):
         i = wrong[0]
@@ -100,6 +92,8 @@ def _declare(name: str, types: str, how: str, doc: str) -> tuple[OpDecl, OpDecl]
     def _(data, indices, segment_ids, num_segments, *, const):
         scalar(num_segments, "num_segments")
         n = const("num_segments")
+        if n is not None and n < 0:
+            raise ShapeError("Cannot specify a negative value for num_segments")
         return _shape(data, indices, segment_ids, None if n is None else int(n))
 
     without.__doc__, with_number.__doc__ = doc, doc
@@ -126,6 +120,11 @@ sparse_segment_sqrt_n_op, sparse_segment_sqrt_n_n = _declare(
 )
 
 
+def _check_range(xp: Any, values: Any, count: int, what: str) -> None:
+    inside = (values >= 0) & (values < count)
+    xp.check(inside, lambda: f"{what} {values[~inside][0]} out of range [0, {count})")
+
+
 def _declare_gradient(name: str, how: str) -> OpDecl:
     @op(
         name,
@@ -135,11 +134,10 @@ def _declare_gradient(name: str, how: str) -> OpDecl:
     )
     def decl(xp, grad, indices, segment_ids, output_dim0):
         count, segments = int(output_dim0), grad.shape[0]
-        xp.check(
-            (segment_ids >= 0) & (segment_ids < segments),
-            lambda: f"Segment id out of range [0, {segments})",
-        )
-        xp.check((indices >= 0) & (indices < count), lambda: f"Index out of range [0, {count})")
+        if segment_ids.shape[0]:
+            xp.check(segment_ids[-1] + 1 == segments, lambda: "Invalid number of segments")
+        _check_range(xp, segment_ids, segments, "Segment id")
+        _check_range(xp, indices, count, "Index")
         grad, indices, ids = xp.asarray(grad), xp.asarray(indices), xp.asarray(segment_ids)
         ones = xp.ones(ids.shape, grad.dtype)
         sizes = xp.maximum(xp.scatter(xp.zeros((segments,), grad.dtype), (ids,), ones, "add"), 1)

@@ -30,7 +30,7 @@ class _Operand:
             axes = [int(i) + len(dims) if i < 0 else int(i) for i in axes]
             for i in axes:
                 if i >= len(dims):
-                    raise ValueError(f"Axis {i} of tensordot is not below the rank of {tensor}.")
+                    raise IndexError(f"Axis {i} of tensordot is not below the rank of {tensor}.")
             free = [i for i in range(len(dims)) if i not in axes]
             self.static = [dims[i] for i in free]
             order = axes + free if contracted_first else free + axes
