@@ -138,9 +138,33 @@ class FuncGraph(Graph):
         self.inputs.append(placeholder)
         return placeholder
 
+    def adopt(self, inner: Tensor, outer: Any) -> None:
+        """Makes a placeholder of the body stand for a tensor outside, as if that had been captured."""
+        around = self.outer_graph
+        if outer.graph is not around and isinstance(around, FuncGraph):
+            outer = around.capture(outer)
+        inner._op._captured = outer
+        self._captures[id(inner)] = (outer, inner)
+        self.inputs.append(inner)
+
     def set_arguments(self, arguments: list[Tensor], captured: list[Any]) -> None:
         """Makes the inputs these arguments, then what stands for the captured tensors, in this order."""
-        self.inputs = [*arguments, *(self.capture(t) for t in captured)]
+        inside: dict[int, list[Tensor]] = {}
+        for outer, inner in self._captures.values():
+            inside.setdefault(id(outer), []).append(inner)
+        self.inputs = list(arguments)
+        for t in captured:
+            found = inside.get(id(t))
+            self.inputs.append(found.pop(0) if found else self._placeholder_for(t))
+
+    def _placeholder_for(self, tensor: Any) -> Tensor:
+        """An input for a tensor outside that the body has no use for."""
+        inner = self._placeholder(tensor.dtype, tensor._dims, self._capture_name(tensor, None))
+        inner._op._captured = tensor
+        if tensor.dtype is dtypes.resource:
+            inner._handle_data = handle_data(tensor)
+        self._captures[id(inner)] = (tensor, inner)
+        return inner
 
     @staticmethod
     def _capture_name(tensor: Any, name: str | None) -> str:

@@ -29,8 +29,11 @@ import weft.ops.array.split
 import weft.ops.array.strided_slice
 import weft.ops.array.transpose
 import weft.ops.array.unique
+import weft.ops.flow.branch_gradient
 import weft.ops.flow.cond
+import weft.ops.flow.function_gradient
 import weft.ops.flow.functional
+import weft.ops.flow.list_gradients
 import weft.ops.flow.grouping
 import weft.ops.flow.list_ops
 import weft.ops.flow.while_loop
@@ -68,6 +71,11 @@ import weft.ops.nn.losses
 import weft.ops.nn.softmax
 import weft.ops.nn.top_k
 import weft.ops.ops_for_tests
+import weft.ops.random.categories
+import weft.ops.random.generator
+import weft.ops.random.plain
+import weft.ops.random.sampling
+import weft.ops.random.stateless
 import weft.ops.state.gather
 import weft.ops.state.reference
 import weft.ops.state.resource

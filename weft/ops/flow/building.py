@@ -33,11 +33,16 @@ def function_body(scope: str, name: str, graph: FuncGraph | None = None) -> Iter
 
 def match_captures(graphs: list[FuncGraph], arguments: list[list[Tensor]]) -> list[Any]:
     """Makes functions take the same captured tensors after their arguments, and returns these."""
-    captured: dict[int, Any] = {}
+    outside: list[Any] = []
     for graph in graphs:
+        have: dict[int, int] = {}
+        for t in outside:
+            have[id(t)] = have.get(id(t), 0) + 1
         for outer in graph.external_captures:
-            captured.setdefault(id(outer), outer)
-    outside = list(captured.values())
+            if have.get(id(outer), 0):
+                have[id(outer)] -= 1
+            else:
+                outside.append(outer)
     for graph, args in zip(graphs, arguments):
         graph.set_arguments(args, outside)
     return outside
