@@ -35,8 +35,9 @@ class Executable:
         resources: Any,
         functions: Any,
         room: tracing.Room,
+        device: Any = None,
     ):
-        self.program, self.known, self.room = program, known, room
+        self.program, self.known, self.room, self.device = program, known, room, device
         self.resources, self.functions = resources, functions
         self.reads: list[Cell] = []
         self.writes: list[Cell] = []
@@ -102,6 +103,8 @@ class Executable:
             self._discover(tuple(args))
             self.jitted = load_jax().jit(self._function, donate_argnums=2)
         writes = self.writes
+        if self.device is not None:
+            args = self._on_device(args)
         if writes or self.reads:
             with self.resources.lock:
                 outputs, new, ok = self.jitted(
@@ -118,6 +121,15 @@ class Executable:
         for i, cell in self.references:
             outputs.insert(i, cell)
         return [v.to_host() if type(v) is TracedList else v for v in outputs]
+
+    def _on_device(self, args: list[Any]) -> list[Any]:
+        """The arguments on the device of the executable; its cells' values are moved there to stay."""
+        jax, device = load_jax(), self.device
+        for cell in (*self.reads, *self.writes):
+            value = cell.value
+            if value is not None and getattr(value, "device", None) != device:
+                cell.value = jax.device_put(value, device)
+        return [jax.device_put(a, device) for a in args]
 
 
 def is_reference(value: Any) -> bool:
@@ -142,12 +154,17 @@ class CompiledProgram:
         self.program, self.static = program, static
         self.resources, self.functions = resources, functions
         self.executables: dict[Any, Executable] = {}
-        self.refused: CannotCompile | None = None
         self.room = tracing.Room()
+        self.device: Any = None  # of JAX; None where there is only one
 
     @classmethod
     def for_args(
-        cls, program: Program, args: list[Any], resources: Any, functions: Any
+        cls,
+        program: Program,
+        args: list[Any],
+        resources: Any,
+        functions: Any,
+        device: Any = None,
     ) -> CompiledProgram:
         """The compiled form of a program that takes arguments like these."""
         static, refused = static_inputs(program, functions)
@@ -157,7 +174,9 @@ class CompiledProgram:
                 None, f"values that must be known while compiling follow from state: {names}"
             )
         handles = [i for i, a in enumerate(args) if is_reference(a)]
-        return cls(program, sorted({*static, *handles}), resources, functions)
+        compiled = cls(program, sorted({*static, *handles}), resources, functions)
+        compiled.device = device
+        return compiled
 
     def give_room(self) -> bool:
         """Gives lists more room, after a check failed that the interpreter does not confirm; False where
@@ -193,7 +212,7 @@ class CompiledProgram:
             executable = self.executables.get(())
         if executable is None:
             executable = Executable(
-                self.program, known, self.resources, self.functions, self.room
+                self.program, known, self.resources, self.functions, self.room, self.device
             )
             self.executables[tuple(key)] = executable
         return executable(args, ctx)

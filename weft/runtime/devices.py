@@ -47,3 +47,13 @@ def local_devices(config: Any = None) -> list[Device]:
     devices = [Device(f"{LOCAL}/device:CPU:{i}", "CPU", i) for i in range(cpus)]
     devices += [Device(f"{LOCAL}/device:GPU:{i}", "GPU", i, i, 16 << 30) for i in range(gpus)]
     return devices
+
+
+def jax_device(device: Device) -> Any:
+    """The JAX device that computes for a device; None where the host is all there is."""
+    if not gpu_count():
+        return None
+    from weft.engine.namespace import load_jax
+
+    jax = load_jax()
+    return jax.devices("gpu")[device.jax_index] if device.kind == "GPU" else jax.devices("cpu")[0]

@@ -8,9 +8,12 @@ import numpy as np
 
 from weft.engine import interpreter
 from weft.engine.cell import Cell
-from weft.engine.compiler import CannotCompile, CheckFailed, CompiledProgram
+from weft.engine.compiler import CannotCompile, CheckFailed, CompiledProgram, is_reference
+from weft.engine.namespace import load_jax
 from weft.engine.program import Node, Program
+from weft.engine.static_values import static_inputs
 from weft.framework import errors
+from weft.runtime.devices import jax_device
 
 # Estimated microseconds; the rule counts work, never the clock, so that a run can be repeated exactly.
 _PER_NODE = 2.0
@@ -31,6 +34,8 @@ def can_compile(op: Any, functions: Any) -> bool:
 class Segment:
     """A program of a plan, and how it has run so far."""
 
+    compile_at_once = False  # whether it is compiled at its first run
+
     def __init__(
         self,
         program: Program,
@@ -50,6 +55,7 @@ class Segment:
         ] = {}  # estimated work done by the interpreter, by shapes of inputs
         self.work_of: dict[Any, float] = {}  # of one run
         self.ready: set[Any] = set()  # shapes that are compiled
+        self.static: list[int] | None = None  # inputs whose values are part of an executable
         self.dynamic = [i for i, t in enumerate(tensors) if t._dims is None or None in t._dims]
         self._device_constants: dict[int, Any] = {}
         self._constant_ids: dict[int, Any] = {}
@@ -58,8 +64,10 @@ class Segment:
         """Runs the segment over the step's table of values."""
         args = [values[i] for i in self.inputs]
         if forced_tier == "interpret" or self.refused:
-            results = interpreter.run(self.program, args, ctx)
+            results = self._interpret(args, ctx)
         else:
+            if self.static is None:
+                self._find_static(ctx)
             key = self._key(args)
             if key in self.ready or self._is_hot(key):
                 results = self._run_compiled(args, key, ctx)
@@ -68,18 +76,38 @@ class Segment:
                 if work is None:
                     work = self.work_of[key] = self.estimate(args)
                 self.work[key] = self.work.get(key, 0.0) + work
-                results = interpreter.run(self.program, args, ctx)
+                results = self._interpret(args, ctx)
         self.runs += 1
         for slot, value in zip(self.outputs, results):
             values[slot] = value
 
+    def _interpret(self, args: list[Any], ctx: Any) -> list[Any]:
+        """Runs the segment with NumPy; what another segment left on a device comes to the host."""
+        args = [np.asarray(a) if hasattr(a, "unsafe_buffer_pointer") else a for a in args]
+        return interpreter.run(self.program, args, ctx)
+
+    def _find_static(self, ctx: Any) -> None:
+        """Finds the inputs whose values are part of an executable, and refuses what has no such form."""
+        self.static, refused = static_inputs(self.program, ctx.functions)
+        if refused:
+            names = ", ".join(sorted(n.op.name for n in refused))
+            self.refused = f"values that must be known while compiling follow from state: {names}"
+
     def _key(self, args: list[Any]) -> Any:
-        return (
-            tuple([getattr(args[i], "shape", None) for i in self.dynamic]) if self.dynamic else ()
-        )
+        """What an executable is for: the shapes of inputs that vary, and the values of static ones."""
+        if not self.dynamic and not self.static:
+            return ()
+        shapes = [getattr(args[i], "shape", None) for i in self.dynamic]
+        values = []
+        for i in self.static or ():
+            value = args[i]
+            if not is_reference(value):
+                value = np.asarray(value)
+                values.append((value.tobytes(), value.shape))
+        return (*shapes, *values)
 
     def _is_hot(self, key: Any) -> bool:
-        if forced_tier == "compile":
+        if forced_tier == "compile" or self.compile_at_once:
             return True
         work = self.work.get(key)
         if work is None:
@@ -94,7 +122,7 @@ class Segment:
         if self.compiled is None:
             try:
                 self.compiled = CompiledProgram.for_args(
-                    self.program, args, ctx.resources, ctx.functions
+                    self.program, args, ctx.resources, ctx.functions, jax_device(self.device)
                 )
             except CannotCompile as e:
                 return self._refuse(e.why, args, ctx)
@@ -103,7 +131,7 @@ class Segment:
         except CannotCompile as e:
             return self._refuse(e.why, args, ctx)
         except CheckFailed:
-            results = interpreter.run(self.program, args, ctx)
+            results = self._interpret(args, ctx)
             if self.compiled.give_room():
                 return results
             raise errors.InvalidArgumentError(
@@ -112,13 +140,13 @@ class Segment:
                 f"A check failed in the compiled {self.program.name}, but not when it ran again.",
             ) from None
         except errors.OpError:
-            return interpreter.run(self.program, args, ctx)
+            return self._interpret(args, ctx)
         self.ready.add(key)
         return results
 
     def _refuse(self, why: str, args: list[Any], ctx: Any) -> list[Any]:
         self.refused = why
-        return interpreter.run(self.program, args, ctx)
+        return self._interpret(args, ctx)
 
     def _on_device(self, args: list[Any]) -> list[Any]:
         """Large constants stay on the device between calls."""
@@ -128,11 +156,12 @@ class Segment:
                 continue
             known = self._device_constants.get(i)
             if known is None or known[0] is not args[i]:
-                from weft.engine.namespace import load_jax
-
-                known = self._device_constants[i] = (args[i], load_jax().device_put(args[i]))
+                known = self._device_constants[i] = (args[i], self._put(args[i]))
             args[i] = known[1]
         return args
+
+    def _put(self, array: Any) -> Any:
+        return load_jax().device_put(array, jax_device(self.device))
 
     def note_constants(self, slots: set[int]) -> None:
         self._constant_ids = {i: None for i, slot in enumerate(self.inputs) if slot in slots}
