@@ -36,6 +36,7 @@ import weft.ops.flow.functional
 import weft.ops.flow.list_gradients
 import weft.ops.flow.grouping
 import weft.ops.flow.list_ops
+import weft.ops.flow.loop_gradient
 import weft.ops.flow.while_loop
 import weft.ops.linalg.svd
 import weft.ops.math.argmax
