@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 from typing import Any
 
 from weft.engine.program import Node, Program, called_functions, order
@@ -99,14 +100,36 @@ def function_program(function: Any) -> Program:
 
 
 def in_order_of_creation(ops: list[Any]) -> list[Any]:
-    """The operations as the program wrote them, where that is an order they can run in."""
+    """The operations as the program wrote them, as far as that is an order they can run in."""
     by_id = sorted(ops, key=lambda op: op._id)
     position = {op: i for i, op in enumerate(by_id)}
+    waits: dict[Any, int] = {}
+    followers: dict[Any, list[Any]] = {}
+    late = False
     for i, op in enumerate(by_id):
-        for t in op._inputs:
-            if position.get(t._op, -1) >= i:
-                return ops
-        for c in op._control_inputs:
-            if position.get(c, -1) >= i:
-                return ops
-    return by_id
+        n = 0
+        for other in (*(t._op for t in op._inputs), *op._control_inputs):
+            at = position.get(other)
+            if at is not None and not _closes_loop(other, op):
+                late = late or at >= i
+                n += 1
+                followers.setdefault(other, []).append(op)
+        waits[op] = n
+    if not late:
+        return by_id
+    ready = [(op._id, position[op]) for op in by_id if not waits[op]]
+    heapq.heapify(ready)
+    out = []
+    while ready:
+        _, i = heapq.heappop(ready)
+        op = by_id[i]
+        out.append(op)
+        for follower in followers.get(op, ()):
+            waits[follower] -= 1
+            if not waits[follower]:
+                heapq.heappush(ready, (follower._id, position[follower]))
+    return out if len(out) == len(ops) else ops
+
+
+def _closes_loop(source: Any, op: Any) -> bool:
+    return source._decl.name.endswith("NextIteration") and op._decl.name.endswith("Merge")
