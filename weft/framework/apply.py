@@ -294,10 +294,14 @@ def _convert_list(decl: OpDecl, arg: Arg, values: Any, attrs: dict[str, Any]) ->
         default = decl.signature.attrs[arg.type_attr].default  # type: ignore[index]
         preferred = None if default is REQUIRED else default
     tensors = []
-    for value in values:
+    for i, value in enumerate(values):
         try:
             tensor = conversion.convert_to_tensor(
-                value, dtype=wanted, name=arg.name, preferred_dtype=preferred, as_ref=arg.is_ref
+                value,
+                dtype=wanted,
+                name=f"{arg.name}_{i}",
+                preferred_dtype=preferred,
+                as_ref=arg.is_ref,
             )
         except (TypeError, ValueError) as e:
             got = []
@@ -357,7 +361,7 @@ def _convert_mixed_list(decl: OpDecl, arg: Arg, values: Any, attrs: dict[str, An
     attr = decl.signature.attrs[name]
     tensors = [
         conversion.convert_to_tensor(
-            v, dtype=None if wanted is None else wanted[i], name=arg.name, as_ref=arg.is_ref
+            v, dtype=None if wanted is None else wanted[i], name=f"{arg.name}_{i}", as_ref=arg.is_ref
         )
         for i, v in enumerate(values)
     ]

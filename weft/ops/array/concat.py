@@ -246,10 +246,10 @@ def concat(values: Any, axis: Any, name: str = "concat") -> Any:
     if not isinstance(values, (list, tuple)):
         values = [values]
     if len(values) == 1:
-        with name_scope(name) as scope:
+        with name_scope(name):
             at = conversion.convert_to_tensor(axis, name="concat_dim", dtype=dtypes.int32)
             at.shape.assert_has_rank(0)
-            return identity(values[0], name=scope or name)
+            return identity(values[0], name=name)
     return concat_v2(values, axis, name=name)
 
 

@@ -219,7 +219,14 @@ def matrix_diag_part(
     input: Any, name: str = "diag_part", k: Any = 0, padding_value: Any = 0
 ) -> Any:
     """Returns the diagonals `k` (or those from `k[0]` to `k[1]`, highest first) of matrices."""
+    if _is(k, 0) and _is(padding_value, 0):
+        return matrix_diag_part_v1(input, name=name)
     return matrix_diag_part_v2(input, k, _like(padding_value, input), name=name)
+
+
+def _is(value: Any, default: int) -> bool:
+    """Whether an argument has its default, for which the older op will do, as TensorFlow 1.15 uses it."""
+    return isinstance(value, int) and value == default
 
 
 def _like(value: Any, like: Any) -> Any:
@@ -329,6 +336,8 @@ def matrix_diag(
     padding_value: Any = 0,
 ) -> Any:
     """Returns matrices with `diagonal` as their diagonals `k`, and `padding_value` elsewhere."""
+    if _is(k, 0) and _is(num_rows, -1) and _is(num_cols, -1) and _is(padding_value, 0):
+        return matrix_diag_v1(diagonal, name=name)
     padding = _like(padding_value, diagonal)
     return matrix_diag_v2(diagonal, k, num_rows, num_cols, padding, name=name)
 
@@ -419,6 +428,8 @@ def _(op, grad):
 @export("linalg.set_diag", "matrix_set_diag")
 def matrix_set_diag(input: Any, diagonal: Any, name: str = "set_diag", k: Any = 0) -> Any:
     """Returns the matrices with `diagonal` in place of their diagonals `k`."""
+    if _is(k, 0):
+        return matrix_set_diag_v1(input, diagonal, name=name)
     return matrix_set_diag_v2(input, diagonal, k, name=name)
 
 

@@ -7,8 +7,17 @@ from typing import Any
 import numpy as np
 
 from weft.framework.export import export
+from weft.framework.known_elements import follows_from_shapes
 from weft.framework.registry import op
-from weft.framework.shape_rules import Shape, ShapeError, merge_dim, num_elements, rank, text
+from weft.framework.shape_rules import (
+    Shape,
+    ShapeError,
+    is_full,
+    merge_dim,
+    num_elements,
+    rank,
+    text,
+)
 from weft.ops.array import shape_of
 from weft.ops.array.concat import stack
 from weft.ops.array.fill import filled, zero_of
@@ -72,10 +81,30 @@ def _padded_shape(input: Shape, paddings: Shape, const: Any) -> Shape:
     return out
 
 
-@op("Pad", "input: T, paddings: Tpaddings -> output: T", _PADDINGS, static=("paddings",))
+def _static_inputs(op: Any) -> tuple[str, ...]:
+    """Where the result's shape is known, as in the gradient of a slice, the widths may be traced."""
+    if is_full(op._outputs[0]._dims) and not follows_from_shapes(op._inputs[1]):
+        return ()
+    return ("paddings",)
+
+
+@op("Pad", "input: T, paddings: Tpaddings -> output: T", _PADDINGS, static=_static_inputs)
 def pad_op(xp, input, paddings):
     """The input with zeros around it."""
     return padded(xp, input, _widths(paddings, input.ndim), zero_of(input.dtype))
+
+
+@pad_op.kernel_for("xla")
+def _(ctx, input, paddings):
+    xp = ctx.xp
+    if isinstance(paddings, np.ndarray):
+        return padded(xp, input, _widths(paddings, input.ndim), zero_of(input.dtype))
+    whole = ctx.op.outputs[0].dims
+    before, after = paddings[:, 0], paddings[:, 1]
+    fits = before + after + np.array(input.shape, paddings.dtype) == np.array(whole, paddings.dtype)
+    xp.check((before >= 0) & (after >= 0) & fits, lambda: "Paddings do not give the known shape")
+    zeros = xp.zeros(whole, input.dtype)
+    return xp.lax.dynamic_update_slice(zeros, input, list(before))
 
 
 @pad_op.shape

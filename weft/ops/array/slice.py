@@ -103,7 +103,9 @@ def _(op, grad):
     whole = shape_of.shape(x, out_type=begin.dtype)
     part = shape_of.shape(op.outputs[0], out_type=begin.dtype)
     after = reshape(get("Sub")(get("Sub")(whole, part), begin), column)
-    return [pad_op(grad, concat.concat([before, after], 1)), None, None]
+    found = pad_op(grad, concat.concat([before, after], 1))
+    found.set_shape(x.shape)
+    return [found, None, None]
 
 
 @export("slice")

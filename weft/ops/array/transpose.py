@@ -131,7 +131,7 @@ def transpose(a: Any, perm: Any = None, name: str = "transpose", conjugate: bool
             else:
                 rank = shape_of.rank(a)
                 one = np.int32(1)
-                perm = get("Sub")(get("Sub")(rank, one), get("Range")(np.int32(0), rank, one))
+                perm = (rank - one) - get("Range")(np.int32(0), rank, one)
         return transposed(a, perm, name=name)
 
 
@@ -151,9 +151,6 @@ def matrix_transpose(a: Any, name: str = "matrix_transpose", conjugate: bool = F
             perm: Any = np.array([*range(n - 2), n - 1, n - 2], np.int32)
         else:
             rank = shape_of.rank(a)
-            two, one = np.int32(2), np.int32(1)
-            sub = get("Sub")
-            batch = get("Range")(np.int32(0), sub(rank, two), one)
-            last = [[sub(rank, one)], [sub(rank, two)]]
-            perm = concat([batch, *last], 0)
+            batch = get("Range")(np.int32(0), rank - 2, np.int32(1))
+            perm = concat([batch, [rank - 1, rank - 2]], 0)
         return transpose(a, perm=perm, conjugate=conjugate)
