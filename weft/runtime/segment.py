@@ -20,8 +20,9 @@ _PER_NODE = 2.0
 _PER_ELEMENT = 0.001
 _PER_FLOP = 0.00005
 _CALL = 12.0  # of a compiled segment: below this the interpreter is as quick
-_COMPILE = 20_000.0
-_COMPILE_PER_NODE = 600.0
+# What compiling counts as: less than the time it takes, since a step that came this often will come more often.
+_COMPILE = 5_000.0
+_COMPILE_PER_NODE = 150.0
 
 forced_tier: str | None = None  # "interpret" or "compile"; set by weft.testing.tier
 
@@ -197,6 +198,8 @@ def estimate_node(node: Node) -> float:
         a = node.op._inputs[0]._dims
         inner = 32 if not a or a[-1] is None else max(a[-1], a[-2] or 1) if len(a) > 1 else 1
         return out * inner * 2 * _PER_FLOP
+    if kind.startswith(("Apply", "ResourceApply")):
+        return 10 * sum(_elements(t._dims) for t in node.op._inputs[-1:]) * _PER_ELEMENT
     if "Conv" in kind and node.op._inputs:
         return max(out, _elements(node.op._inputs[0]._dims)) * 200 * _PER_FLOP
     if kind in ("While", "StatelessWhile"):
