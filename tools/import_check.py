@@ -22,7 +22,12 @@ PUBLIC_MODULES = {"weft.runtime.session", "weft.runtime.devices"}
 # What one room may have beyond the rule, each with its reason: a room or a module.
 ALSO_MAY = {
     # Runs kernels at once, with the engine's array namespaces, on resources of the same store.
-    "eager": {"weft.engine", "weft.runtime.functions", "weft.runtime.resources"},
+    "eager": {
+        "weft.engine",
+        "weft.runtime.functions",
+        "weft.runtime.resources",
+        "weft.runtime.function_call",
+    },
 }
 
 # Slow to import, so never at the top of a module that `import weft` reaches.

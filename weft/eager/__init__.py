@@ -2,4 +2,5 @@
 
 from weft.eager import custom_gradient as custom_gradient
 from weft.eager import execute as execute
+from weft.eager import function as function
 from weft.eager import tape as tape

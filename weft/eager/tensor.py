@@ -12,7 +12,6 @@ from weft.framework import dtypes
 from weft.framework.tensor import Tensor
 from weft.framework.tensor_shape import TensorShape, as_shape
 
-
 _ids = itertools.count()
 
 

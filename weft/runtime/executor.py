@@ -96,7 +96,7 @@ def run(
             if recorder is not None:
                 _run_recorded(plan, values, ctx, recorder)
             else:
-                _run(plan, values, ctx)
+                run_steps(plan, values, ctx)
     finally:
         session._steps.discard(step)
         if timer is not None:
@@ -129,7 +129,8 @@ class ContextOfDevice:
         return found
 
 
-def _run(plan: Plan, values: list[Any], ctx: Any) -> None:
+def run_steps(plan: Plan, values: list[Any], ctx: Any) -> None:
+    """Runs the steps of a plan over a table of values."""
     step = ctx.step
     many = plan.many_devices
     here = ctx
