@@ -256,14 +256,17 @@ def einsum_op(xp, inputs, *, equation):
 
 @einsum_op.shape
 def _(inputs, *, equation):
-    if any(s is None for s in inputs):
+    terms = equation.split("->")[0].split(",")
+    if any(s is None and "..." in term for s, term in zip(inputs, terms)):
         return None
     try:
-        labels, output = parse(equation, [len(s) for s in inputs])
+        labels, output = parse(equation, [None if s is None else len(s) for s in inputs])
     except ValueError as e:
         raise ShapeError(str(e)) from None
     sizes: dict[str, int | None] = {}
     for own, shape in zip(labels, inputs):
+        if shape is None:
+            continue
         if len(own) != len(shape):
             raise ShapeError(
                 f"Expected input of rank {len(own)} for {own!r} but got rank {len(shape)}"

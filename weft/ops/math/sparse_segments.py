@@ -135,7 +135,7 @@ def _declare_gradient(name: str, how: str) -> OpDecl:
     def decl(xp, grad, indices, segment_ids, output_dim0):
         count, segments = int(output_dim0), grad.shape[0]
         if segment_ids.shape[0]:
-            xp.check(segment_ids[-1] + 1 == segments, lambda: "Invalid number of segments")
+            xp.check(segment_ids[-1] < segments, lambda: "Invalid number of segments")
         _check_range(xp, segment_ids, segments, "Segment id")
         _check_range(xp, indices, count, "Index")
         grad, indices, ids = xp.asarray(grad), xp.asarray(indices), xp.asarray(segment_ids)
