@@ -35,7 +35,9 @@ class Missing:
 
 
 def is_opaque(value: Any) -> bool:
-    return not hasattr(value, "dtype") or isinstance(value, (Cell, Missing))
+    if isinstance(value, (Cell, Missing)):
+        return True
+    return not (hasattr(value, "dtype") or isinstance(value, TracedList))
 
 
 def by_value(ctx: TraceContext, program: Program, args: list[Any]) -> list[Any]:
