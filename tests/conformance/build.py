@@ -196,9 +196,7 @@ class Builder:
         if self.eager:
             return self.tf.constant(array, self.tf.as_dtype(dtype))
         told = array.shape if shape is False else shape
-        with self.tf.control_dependencies(
-            None
-        ):  # also out of any loop: what is inside cannot be fed
+        with self.tf.control_dependencies(None):
             placeholder = self.tf.placeholder(self.tf.as_dtype(dtype), told)
         self.feeds[placeholder] = array
         return placeholder
