@@ -14,7 +14,7 @@ from .case import LEVELS
 
 # TensorFlow infers vectors of these, whatever the axis.
 OVERCONFIDENT = ("UniqueV2", "UniqueWithCountsV2")
-# Series of hundreds of terms: two of their rows must do.
+# Series of hundreds of terms: one of their rows must do.
 SLOW_TO_COMPILE = ("Betainc", "Igamma", "Igammac", "IgammaGradA", "Polygamma", "Zeta")
 OPS = list(harness.cases_by_op())
 VALUED = [op for op in OPS if harness.valued(op)]
@@ -109,7 +109,7 @@ def representative(pairs):
     """Every dtype of an op's first row, the first dtype of each other: compiling takes its time."""
     chosen, seen = [], set()
     if pairs[0][1].op in SLOW_TO_COMPILE:
-        pairs = [pair for pair in pairs if pair[1].seed.endswith(("/", "/both ways"))]
+        return pairs[:1]
     for family, case in pairs:
         if case.seed not in seen or case.seed == pairs[0][1].seed:
             chosen.append((family, case))
