@@ -60,6 +60,8 @@ class FunctionPrograms:
         for t in (*op._inputs, *op._outputs):
             if t._dtype.base_dtype is dtypes.string:
                 return f"{op._name} ({decl.name}) has strings"
+            if t._dtype._is_ref_dtype and _is_temporary(t):
+                return f"{op._name} ({decl.name}) uses a variable that lives for a step only"
         names = called_functions(op)
         if not names:
             return ""
@@ -89,6 +91,13 @@ class FunctionPrograms:
                     break
             self._why[name] = known
         return known
+
+
+def _is_temporary(reference: Any) -> bool:
+    """Whether a reference, maybe handed on by assignments, is one to a TemporaryVariable."""
+    while reference._op._inputs and reference._op._inputs[0]._dtype._is_ref_dtype:
+        reference = reference._op._inputs[0]
+    return reference._op._decl.name == "TemporaryVariable"
 
 
 def function_program(function: Any) -> Program:

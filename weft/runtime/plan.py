@@ -23,7 +23,7 @@ _LARGE_CONSTANT = (
 )  # elements; larger constants are passed to an executable, not baked into it
 
 # Ops whose output is the same in every step of a session, or a reference to state: evaluated once.
-HANDLES = frozenset("VariableV2 Variable VarHandleOp TemporaryVariable".split())
+HANDLES = frozenset("VariableV2 Variable VarHandleOp".split())
 
 
 class Host:
