@@ -45,29 +45,31 @@ mul = binary(
     (lambda g, x, y, z: mul(g, conjugate(y)), lambda g, x, y, z: mul(conjugate(x), g)),
     commutative=True,
 )
+
+
+def _of_difference(g, x, y, z):
+    gx = scalar_mul(2.0, g) * (x - y)
+    return gx, -gx
+
+
 squared_difference = binary(
     "SquaredDifference",
     SIGNED_COMPLEX,
     lambda xp, x, y: (x - y) * xp.conj(x - y) if x.dtype.kind == "c" else xp.square(x - y),
     "(x - y) * conj(x - y).",
-    (
-        lambda g, x, y, z: scalar_mul(2.0, g) * (x - y),
-        lambda g, x, y, z: -(scalar_mul(2.0, g) * (x - y)),
-    ),
+    _of_difference,
     commutative=True,
 )
 
 
-def _chosen(select: str) -> tuple:
+def _chosen(select: str) -> Any:
     """The gradient goes to the input that was chosen; to x where both are equal."""
 
-    def to_x(g, x, y, z):
-        return raw.Select(getattr(raw, select)(x, y), g, raw.ZerosLike(g))
+    def parts(g, x, y, z):
+        mask, zeros = getattr(raw, select)(x, y), raw.ZerosLike(g)
+        return raw.Select(mask, g, zeros), raw.Select(mask, zeros, g)
 
-    def to_y(g, x, y, z):
-        return raw.Select(getattr(raw, select)(x, y), raw.ZerosLike(g), g)
-
-    return to_x, to_y
+    return parts
 
 
 maximum = binary(
@@ -238,7 +240,7 @@ def absolute(x: Any, name: str | None = None) -> Any:
         with name_scope(name, "Abs", [x]) as name:
             return absolute(conversion.convert_to_tensor(x, name="x"), name)
     if x.dtype.is_complex:
-        return raw.ComplexAbs(x, Tout=x.dtype.real_dtype.base_dtype, name=name)
+        return raw.ComplexAbs(x, Tout=x.dtype.real_dtype.base_dtype, name=name or "Abs")
     return abs_op(x, name=name)
 
 

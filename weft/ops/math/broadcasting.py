@@ -75,11 +75,11 @@ def _sum(grad: Any, axes: tuple[int, ...], like: Any) -> Any:
     return raw.Reshape(total, np.array(dims, np.int32) if is_full(dims) else raw.Shape(like))
 
 
-def elementwise_gradient(x_part: Partial | None, y_part: Partial | None) -> Callable:
+def elementwise_gradient(parts: tuple[Partial | None, Partial | None] | Partial) -> Callable:
     """The gradient rule of a broadcasting op of two inputs.
 
     Each part gives, from `(grad, x, y, z)`, the gradient of one input in the shape of `z`; None where the
-    input has no gradient.
+    input has no gradient. One function in place of both gives the two of them, which have much in common.
     """
 
     def rule(op: Any, grad: Any) -> tuple[Any, Any]:
@@ -87,9 +87,13 @@ def elementwise_gradient(x_part: Partial | None, y_part: Partial | None) -> Call
         z = op.outputs[0]
         if not isinstance(grad, Tensor):
             grad = conversion.convert_to_tensor(grad)
-        skip = getattr(op, "skip_input_indices", None) or ()
-        gx = None if x_part is None or 0 in skip else x_part(grad, x, y, z)
-        gy = None if y_part is None or 1 in skip else y_part(grad, x, y, z)
+        if callable(parts):
+            gx, gy = parts(grad, x, y, z)
+        else:
+            skip = getattr(op, "skip_input_indices", None) or ()
+            x_part, y_part = parts
+            gx = None if x_part is None or 0 in skip else x_part(grad, x, y, z)
+            gy = None if y_part is None or 1 in skip else y_part(grad, x, y, z)
         return sum_to_inputs(x, y, gx, gy)
 
     return rule

@@ -83,7 +83,7 @@ def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = No
         squares = reduce_sum(values * values, axes, keepdims=True)
         positive = squares > 0
         # The square root has no gradient at 0.
-        safe = raw.Select(positive, squares, raw.OnesLike(squares))
+        safe = raw.Select(positive, squares, raw.OnesLike(squares, name="ones_like"))
         norm = raw.Select(positive, raw.Sqrt(safe), squares)
         scaled = values * clip_norm
         merge(values.dims, scaled.dims, "Shapes are not compatible")
@@ -107,7 +107,7 @@ def global_norm(t_list: Any, name: str | None = None) -> Any:
                 value = _values(t, f"t_{i}")
                 with colocate_with(value):
                     halves.append(raw.L2Loss(value))
-        half = reduce_sum(raw.Pack(halves))
+        half = reduce_sum(raw.Pack(halves, name="stack"))
         two = np.array(2, half.dtype.base_dtype.np)
         return raw.Sqrt(half * two, name="global_norm")
 

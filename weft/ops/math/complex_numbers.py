@@ -111,7 +111,7 @@ def complex_op(xp, real, imag, *, Tout):
 
 
 complex_op.shape(broadcasting)
-complex_op.gradient(elementwise_gradient(lambda g, x, y, z: real(g), lambda g, x, y, z: imag(g)))
+complex_op.gradient(elementwise_gradient((lambda g, x, y, z: real(g), lambda g, x, y, z: imag(g))))
 
 
 @export("complex", "dtypes.complex")

@@ -146,7 +146,7 @@ def _sum_out(tensor: Any, labels: str, wanted: set[str]) -> tuple[Any, str]:
 def _transpose(tensor: Any, order: list[int]) -> Any:
     if order == list(range(len(order))):
         return tensor
-    return raw.Transpose(tensor, _int32(order))
+    return raw.Transpose(tensor, _int32(order), name="transpose")
 
 
 def _product(a: Any, of_a: str, b: Any, of_b: str, wanted: set[str]) -> tuple[Any, str]:

@@ -151,15 +151,19 @@ pow_op = binary(
     "x to the power of y.",
     (_to_base, _to_exponent),
 )
+
+
+def _of_angle(g, y, x, z):
+    scaled = g / (raw.Square(x) + raw.Square(y))
+    return x * scaled, -y * scaled
+
+
 atan2 = binary(
     "Atan2",
     FLOATS,
     lambda xp, y, x: xp.arctan2(y, x),
     "The angle of the point (x, y), in (-pi, pi].",
-    (
-        lambda g, y, x, z: x * (g / (raw.Square(x) + raw.Square(y))),
-        lambda g, y, x, z: -y * (g / (raw.Square(x) + raw.Square(y))),
-    ),
+    _of_angle,
     args="y: T, x: T -> z: T",
 )
 

@@ -37,7 +37,7 @@ def binary(
     types: str,
     kernel: Callable,
     doc: str,
-    gradient: tuple[Partial | None, Partial | None] | None = None,
+    gradient: tuple[Partial | None, Partial | None] | Partial | None = None,
     *,
     args: str = "x: T, y: T -> z: T",
     **flags: Any,
@@ -48,7 +48,7 @@ def binary(
     decl.__doc__ = doc
     decl.shape(broadcasting)
     if gradient is not None:
-        decl.gradient(elementwise_gradient(*gradient))
+        decl.gradient(elementwise_gradient(gradient))
     return decl
 
 

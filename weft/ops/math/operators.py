@@ -16,12 +16,12 @@ _string = dtypes.string
 
 
 def _binary(name: str, function: Callable) -> None:
-    """Gives Tensor an operator and its reversed form; `function(x, y, name)` takes two tensors."""
+    """Gives Tensor an operator and its reversed form; `function(x, y, name=)` takes two tensors."""
     reversed_method = f"__r{name.rstrip('_')}__"
 
     def operator(x, y):
         if isinstance(y, Tensor):
-            return function(x, y, name)
+            return function(x, y, name=name)
         if getattr(y, "_is_sparse_tensor", False):
             return NotImplemented
         with name_scope(None, name, (x, y)) as scope:
@@ -32,12 +32,12 @@ def _binary(name: str, function: Callable) -> None:
                 if hasattr(type(y), reversed_method):
                     return NotImplemented
                 raise
-            return function(x, y, scope)
+            return function(x, y, name=scope)
 
     def reversed_operator(y, x):
         with name_scope(None, name, (x, y)) as scope:
             x = conversion.convert_to_tensor(x, y._dtype.base_dtype, "x")
-            return function(x, y, scope)
+            return function(x, y, name=scope)
 
     operator.__name__, reversed_operator.__name__ = f"__{name}__", reversed_method
     override_operator(operator.__name__, operator)
@@ -50,9 +50,14 @@ def _add(x, y, name):
     return arithmetic.add_v2(x, y, name=name)
 
 
+def _xor(x, y, name):
+    with name_scope(name, "xor", (x, y)) as scope:
+        return comparison.logical_xor(x, y, name=scope)
+
+
 _binary("add", _add)
-_binary("sub", lambda x, y, name: arithmetic.sub(x, y, name=name))
-_binary("mul", lambda x, y, name: arithmetic.mul(x, y, name=name))
+_binary("sub", arithmetic.sub)
+_binary("mul", arithmetic.mul)
 _binary("div", division.python2_divide)
 
 
@@ -64,13 +69,13 @@ def _truediv(x, y, name):
 
 
 _binary("truediv", _truediv)
-_binary("floordiv", lambda x, y, name: division.floor_div(x, y, name=name))
-_binary("mod", lambda x, y, name: division.floor_mod(x, y, name=name))
-_binary("pow", lambda x, y, name: elementary.pow_op(x, y, name=name))
-_binary("and", lambda x, y, name: comparison.logical_and(x, y, name=name))
-_binary("or", lambda x, y, name: comparison.logical_or(x, y, name=name))
-_binary("xor", lambda x, y, name: comparison.logical_xor(x, y, name=name))
-_binary("matmul", lambda x, y, name: matmul(x, y, name=name))
+_binary("floordiv", division.floor_div)
+_binary("mod", division.floor_mod)
+_binary("pow", elementary.pow_op)
+_binary("and", comparison.logical_and)
+_binary("or", comparison.logical_or)
+_binary("xor", _xor)
+_binary("matmul", matmul)
 
 
 def _comparison(method: str, decl: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -25,10 +26,17 @@ def chosen(old_name: str, old: Any, new_name: str, new: Any) -> Any:
     return old
 
 
+@functools.lru_cache(maxsize=64)
+def _first_axes(rank: int) -> np.ndarray:
+    axes = np.arange(rank, dtype=np.int32)
+    axes.setflags(write=False)
+    return axes
+
+
 def all_axes(x: Any) -> Any:
     """Every axis of a tensor, as the reductions want it when none is named."""
     if x.dims is not None:
-        return from_array(np.arange(len(x.dims), dtype=np.int32), name="Const")
+        return from_array(_first_axes(len(x.dims)), name="Const")
     return raw.Range(np.int32(0), raw.Rank(x), np.int32(1), name="range")
 
 
@@ -127,7 +135,9 @@ def reduce_logsumexp(
     with name_scope(name, "ReduceLogSumExp", [x]) as name:
         highest = reduce_max(x, axis=axis, keepdims=True)
         # A row of -inf, or one that holds inf, is shifted by nothing.
-        shift = raw.StopGradient(raw.Select(raw.IsFinite(highest), highest, raw.ZerosLike(highest)))
+        shift = raw.StopGradient(
+            raw.Select(raw.IsFinite(highest), highest, raw.ZerosLike(highest, name="zeros_like"))
+        )
         result = raw.Log(reduce_sum(raw.Exp(raw.Sub(x, shift)), axis=axis, keepdims=keepdims))
         if not keepdims:
             shift = raw.Reshape(shift, raw.Shape(result))

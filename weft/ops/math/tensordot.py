@@ -35,7 +35,9 @@ class _Operand:
             self.static = [dims[i] for i in free]
             order = axes + free if contracted_first else free + axes
             moved = (
-                tensor if order == list(range(len(dims))) else raw.Transpose(tensor, _int32(order))
+                tensor
+                if order == list(range(len(dims)))
+                else raw.Transpose(tensor, _int32(order), name="transpose")
             )
             if is_full(dims):
                 self.free: Any = self.static
@@ -53,7 +55,7 @@ class _Operand:
             every = raw.Range(_int32(0), rank, _int32(1))
             free_axes = raw.ListDiff(every, sum_axes)[0]
             parts = [sum_axes, free_axes] if contracted_first else [free_axes, sum_axes]
-            moved = raw.Transpose(tensor, raw.ConcatV2(parts, _int32(0)))
+            moved = raw.Transpose(tensor, raw.ConcatV2(parts, _int32(0)), name="transpose")
         self.free = raw.GatherV2(shape, free_axes, _int32(0))
         sizes = [
             raw.Prod(s, _int32([0])) for s in (self.free, raw.GatherV2(shape, sum_axes, _int32(0)))

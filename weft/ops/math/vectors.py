@@ -77,7 +77,7 @@ def trace(x: Any, name: str | None = None) -> Any:
     """The sum of the diagonal of the matrices in the last two axes."""
     with name_scope(name, "Trace", [x]) as name:
         x = conversion.convert_to_tensor(x, name="x")
-        return reduce_sum(raw.MatrixDiagPart(x), [-1], name=name)
+        return reduce_sum(raw.MatrixDiagPart(x, name="diag_part"), [-1], name=name)
 
 
 @export("math.polyval")
