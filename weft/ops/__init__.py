@@ -25,6 +25,7 @@ import weft.ops.array.shape_of
 import weft.ops.array.slice
 import weft.ops.array.sort
 import weft.ops.array.space_batch
+import weft.ops.array.sparse_rows
 import weft.ops.array.split
 import weft.ops.array.strided_slice
 import weft.ops.array.transpose
@@ -37,6 +38,7 @@ import weft.ops.flow.list_gradients
 import weft.ops.flow.grouping
 import weft.ops.flow.list_ops
 import weft.ops.flow.loop_gradient
+import weft.ops.flow.tensor_array
 import weft.ops.flow.while_loop
 import weft.ops.linalg.svd
 import weft.ops.math.argmax
