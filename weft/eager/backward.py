@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from weft.eager.eager_op import EagerOp
-from weft.framework import conversion, gradients, registry
+from weft.framework import conversion, dtypes, gradients, registry
 from weft.framework.gradient_registry import get_gradient_function
 from weft.framework.indexed_slices import IndexedSlices
 from weft.framework.recording import Step
@@ -33,7 +33,14 @@ def differentiate(
         if grad is None:
             if not gradients.is_trainable(t):
                 continue
-            grad = registry.get("OnesLike")(t)
+            if t.dtype.base_dtype is dtypes.resource:
+                # A variable itself: its gradient is wanted with respect to itself at most.
+                if not any(source_tensor(s) is t for s in sources):
+                    continue
+                value = next(s for s in sources if source_tensor(s) is t)
+                grad = registry.get("OnesLike")(conversion.convert_to_tensor(value))
+            else:
+                grad = registry.get("OnesLike")(t)
         elif not isinstance(grad, (Tensor, IndexedSlices)):
             grad = conversion.convert_to_tensor(grad, dtype=t.dtype)
         _add(grads, id(t), grad)

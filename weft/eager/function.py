@@ -21,6 +21,17 @@ from weft.framework.tensor import Tensor
 from weft.framework.type_spec import TensorSpec, TypeSpec
 
 _runs_eagerly = False
+_compiles_at_once = False
+
+
+def compile_at_once(enabled: bool) -> None:
+    """Sets whether functions are compiled at their first call."""
+    global _compiles_at_once
+    _compiles_at_once = enabled
+
+
+def compiles_at_once() -> bool:
+    return _compiles_at_once
 
 
 @export("config.experimental_run_functions_eagerly")
@@ -204,7 +215,7 @@ class Function:
         arg_names = list(self.function_spec.arg_names)
         if self.function_spec.vararg_name:
             n_extra = max(0, len(args) - len(arg_names))
-            arg_names += [self.function_spec.vararg_name] * n_extra
+            arg_names += [f"{self.function_spec.vararg_name}_{i}" for i in range(n_extra)]
 
         def within(graph: FuncGraph) -> Any:
             return variables.scope(graph)

@@ -94,8 +94,8 @@ class GradientTape:
             self._watch_variable(variable)
 
     def watched_variables(self) -> tuple:
-        """Returns the variables watched by this tape, in the order they were first read."""
-        return tuple(self._variables.values())
+        """Returns the variables watched by this tape, in the order in which they were created."""
+        return tuple(sorted(self._variables.values(), key=_age))
 
     def _record(self, op: Any) -> None:
         """Keeps an operation if something watched goes into it."""
@@ -241,6 +241,10 @@ class GradientTape:
                     self._pop()
                 self._taken = True
                 self._records, self._watched = [], {}
+
+
+def _age(variable: Any) -> int:
+    return variable.handle._id if variable.handle._op is None else variable.handle._op._id
 
 
 def note_variable_read(variable: Any) -> None:
