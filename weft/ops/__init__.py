@@ -25,6 +25,7 @@ import weft.ops.array.shape_of
 import weft.ops.array.slice
 import weft.ops.array.sort
 import weft.ops.array.space_batch
+import weft.ops.array.numerics
 import weft.ops.array.sparse_rows
 import weft.ops.array.split
 import weft.ops.array.strided_slice

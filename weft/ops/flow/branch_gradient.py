@@ -29,9 +29,7 @@ class BranchGradientGraph(GradientGraph):
 
 def differentiable_positions(function: Any, grads: Any) -> list[int]:
     """The results of a function that a gradient comes for."""
-    return [
-        i for i, t in enumerate(function.outputs) if grads[i] is not None and is_trainable(t)
-    ]
+    return [i for i, t in enumerate(function.outputs) if grads[i] is not None and is_trainable(t)]
 
 
 def input_gradients(
@@ -81,9 +79,7 @@ def branch_gradient(op, *grads, wanted=None):
     outer = context.get_default_graph()
     inputs = op._inputs[1:]
     positions = [
-        i
-        for i, t in enumerate(inputs)
-        if is_trainable(t) and (wanted is None or wanted[i + 1])
+        i for i, t in enumerate(inputs) if is_trainable(t) and (wanted is None or wanted[i + 1])
     ]
     grads = [dense(g) for g in grads]
     nothing = [None] * len(op._inputs)
@@ -171,9 +167,7 @@ def _hand_over(op: Operation, functions: list[Any], bodies: list[GradientGraph])
                 at = n + len(new)
                 new.append(tensor)
                 for other, outputs in enumerate(extended):
-                    outputs.append(
-                        tensor if other == b else _stand_in(functions[other], tensor)
-                    )
+                    outputs.append(tensor if other == b else _stand_in(functions[other], tensor))
             places.append((body, inner, at))
     if new:
         views = []

@@ -123,7 +123,9 @@ class GradientGraph(FuncGraph):
 
     def _zeros(self, tensor: Tensor, name: str | None) -> Operation:
         """Zeros like a forward tensor, whose value is not needed for that."""
-        shape = self.add_op(registry.get("Shape"), [tensor], {"T": tensor.dtype, "out_type": int32}, [int32])
+        shape = self.add_op(
+            registry.get("Shape"), [tensor], {"T": tensor.dtype, "out_type": int32}, [int32]
+        )
         zero = self._constant(np.zeros((), tensor.dtype.np))
         dtype = tensor.dtype.base_dtype
         op = super().add_op(

@@ -81,7 +81,9 @@ def tensor_list_reserve(ctx, element_shape, num_elements, *, element_dtype):
             return TracedList(element_dtype, shape, length=int(num_elements))
         return TracedList(element_dtype, shape, length=num_elements)
     if num_elements < 0:
-        raise invalid(f"The num_elements to reserve must be a non negative number, but got {num_elements}")
+        raise invalid(
+            f"The num_elements to reserve must be a non negative number, but got {num_elements}"
+        )
     return TensorList(element_dtype, shape, None, length=int(num_elements), few={})
 
 
@@ -126,6 +128,10 @@ def tensor_list_split(ctx, tensor, element_shape, lengths, *, element_dtype):
     """Pieces of a tensor, of these lengths along its first axis, as a list."""
     shape = element_shape_of(element_shape)
     if not tensor.ndim:
+        if _is_tensor_array(ctx):
+            raise invalid(
+                f"Expected value to be at least a vector, but received shape: {text(tensor.shape)}"
+            )
         raise invalid(f"Tensor must be at least a vector, but saw shape: {text(tensor.shape)}")
     if lengths.ndim != 1:
         raise invalid(f"Expected lengths to be a vector, received shape: {text(lengths.shape)}")
@@ -148,6 +154,11 @@ def tensor_list_split(ctx, tensor, element_shape, lengths, *, element_dtype):
         pieces.append(tensor[start : start + n])
         start += n
     if start != tensor.shape[0]:
+        if _is_tensor_array(ctx):
+            raise invalid(
+                "Expected sum of lengths to be equal to values.shape[0], but sum of lengths is "
+                f"{start} and value's shape is: {text(tensor.shape)}"
+            )
         raise invalid(
             f"Unused values in tensor. Length of tensor: {tensor.shape[0]} Values used: {start}"
         )
@@ -223,9 +234,7 @@ def tensor_list_scatter(ctx, tensor, indices, element_shape, *, element_dtype):
 )
 def tensor_list_scatter_v2(ctx, tensor, indices, element_shape, num_elements, *, element_dtype):
     """A list of so many elements, with the rows of a tensor at these places."""
-    return _scatter(
-        ctx, tensor, indices, element_shape, num_elements, element_dtype=element_dtype
-    )
+    return _scatter(ctx, tensor, indices, element_shape, num_elements, element_dtype=element_dtype)
 
 
 @tensor_list_scatter.shape
@@ -276,6 +285,22 @@ def _(input_handle, *, const):
 
 tensor_list_element_shape.not_differentiable()
 
+# A list may stand behind a TensorArray of TensorFlow 1, whose elements are written once.
+
+
+def _is_tensor_array(ctx: Any) -> bool:
+    return "_tensor_array" in ctx.op._attrs
+
+
+def _check_write(i: int, n: int, handle: TensorList) -> None:
+    if not 0 <= i < n:
+        raise invalid(f"Tried to write to index {i} but array is not resizeable and size is: {n}")
+    if handle.has(i):
+        raise invalid(
+            f"Could not write to TensorArray index {i} because it has already been written to."
+        )
+
+
 # -- one element ------------------------------------------------------------------------------------------
 
 
@@ -289,6 +314,8 @@ def tensor_list_get_item(ctx, input_handle, index, element_shape, *, element_dty
     check_dtype(input_handle, element_dtype)
     i, n = int(index), input_handle.length
     if not 0 <= i < n:
+        if _is_tensor_array(ctx):
+            raise invalid(f"Tried to read from index {i} but array size is: {n}")
         raise invalid(f"Trying to access element {i} in a list with {n} elements.")
     wanted = element_shape_of(element_shape)
     if not input_handle.has(i):
@@ -330,6 +357,8 @@ def tensor_list_set_item(ctx, input_handle, index, item, *, element_dtype):
     """A list in which one element is another."""
     check_dtype(input_handle, element_dtype)
     i, n = int(index), input_handle.length
+    if _is_tensor_array(ctx):
+        _check_write(i, n, input_handle)
     if not 0 <= i < n:
         raise invalid(f"Trying to modify element {i} in a list with {n} elements.")
     if not fits(input_handle.element_shape, shape_of(item)):
@@ -431,8 +460,7 @@ def tensor_list_resize(ctx, input_handle, size):
     n = int(size)
     if n < 0:
         raise invalid(f"TensorListSlice expects size to be non-negative. Got: {n}")
-    items = input_handle.items[:n]
-    return input_handle.with_items(items + [None] * (n - len(items)))
+    return input_handle.resized(n)
 
 
 @tensor_list_resize.kernel_for("xla")

@@ -167,6 +167,14 @@ class TensorList:
 
     # -- the whole
 
+    def resized(self, n: int) -> TensorList:
+        if n == self.length:
+            return self
+        if n == self.length + 1:
+            return self.pushed(None)
+        items = self.items[:n]
+        return self.with_items(items + [None] * (n - len(items)))
+
     def with_items(self, items: list[Any]) -> TensorList:
         return TensorList(self.element_dtype, self.element_shape, items, self.max_elements)
 

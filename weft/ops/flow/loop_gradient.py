@@ -45,9 +45,7 @@ class LoopGradientGraph(GradientGraph):
     def __init__(self, name: str, outer: Any, body: Any, op: Operation):
         super().__init__(name, outer, getattr(body, "graph", body))
         self._op = op
-        self._fixed = {
-            t: op._inputs[i] for i, t in enumerate(body.inputs) if body.outputs[i] is t
-        }
+        self._fixed = {t: op._inputs[i] for i, t in enumerate(body.inputs) if body.outputs[i] is t}
         self._variables = set(body.inputs)
         self._again: dict[Operation, bool] = {}
         self.lists: list[tuple[Tensor, Tensor, Tensor]] = []  # forward tensor, list before, after
@@ -342,9 +340,7 @@ def _hand_over(op: Operation, tensors: list[Tensor]) -> None:
                 outputs.append(registry.get("AddV2")(arg, np.asarray(1, np.int32)))
             else:
                 outputs.append(
-                    list_ops.tensor_list_push_back(
-                        arg, item, element_dtype=item.dtype.base_dtype
-                    )
+                    list_ops.tensor_list_push_back(arg, item, element_dtype=item.dtype.base_dtype)
                 )
     views = []
     for function, inputs, results in (
