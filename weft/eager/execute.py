@@ -178,7 +178,7 @@ def call(decl: OpDecl, args: tuple, kwargs: dict[str, Any], name: str | None) ->
                     if inputs is None:
                         known = None
     if known is None:
-        ready, inputs = _resolve(decl, plan, args, kwargs)
+        ready, inputs = _resolve(decl, plan, args, kwargs, name)
         if key is not None and _is_regular(args, inputs, kwargs, plan):
             decl._eager_calls[key] = (ready, [t._dtype.np for t in inputs])
     else:
@@ -227,11 +227,11 @@ def _is_regular(args: tuple, inputs: list[Any], kwargs: dict[str, Any], plan: Ca
 
 
 def _resolve(
-    decl: OpDecl, plan: CallPlan, args: tuple, kwargs: dict[str, Any]
+    decl: OpDecl, plan: CallPlan, args: tuple, kwargs: dict[str, Any], name: str | None
 ) -> tuple[Ready, list]:
     values, given = apply.bind(decl, plan, args, kwargs)
     attrs = apply.given_attrs(decl, given)
-    inputs = apply.convert_inputs(decl, plan.inputs, values, attrs)
+    inputs = apply.convert_inputs(decl, plan.inputs, values, attrs, name)
     apply.fill_defaults(decl, attrs)
     return ready_for(decl, plan, attrs), inputs
 

@@ -10,7 +10,7 @@ import contextlib
 from collections.abc import Callable
 from typing import Any
 
-from weft.framework import attributes, context, conversion, dtypes
+from weft.framework import attributes, context, conversion, dtypes, errors
 from weft.framework.recording import record, recording
 from weft.framework.registry import OpDecl
 from weft.framework.signature import REQUIRED, Arg
@@ -209,7 +209,11 @@ def output_dtypes(args: Any, attrs: dict[str, Any]) -> list[dtypes.DType]:
 
 
 def convert_inputs(
-    decl: OpDecl, args: tuple[Arg, ...], values: Any, attrs: dict[str, Any]
+    decl: OpDecl,
+    args: tuple[Arg, ...],
+    values: Any,
+    attrs: dict[str, Any],
+    name: str | None = None,
 ) -> list[Any]:
     """The inputs as a flat list of tensors; the attributes that follow from them are added to `attrs`."""
     flat: list[Any] = []
@@ -221,7 +225,7 @@ def convert_inputs(
         if isinstance(value, Tensor) and not arg.is_ref:
             tensor = value
         else:
-            tensor = _convert_one(decl, arg, value, wanted, attrs)
+            tensor = _convert_one(decl, arg, value, wanted, attrs, name)
         base = tensor._dtype.base_dtype
         if wanted is None:
             attr = decl.signature.attrs[arg.type_attr]  # type: ignore[index]
@@ -229,7 +233,7 @@ def convert_inputs(
                 attributes.check_dtype(base, attr, decl.name, arg.name)
             attrs[arg.type_attr] = base  # type: ignore[index]
         elif base is not wanted:
-            _mismatch(decl, arg, tensor, wanted, attrs)
+            _mismatch(decl, arg, tensor, wanted, attrs, name)
         if arg.is_ref and not tensor._dtype._is_ref_dtype:
             raise TypeError(
                 f"'{decl.name}' Op requires that input '{arg.name}' be a mutable tensor (e.g.: a tf.Variable)"
@@ -238,7 +242,9 @@ def convert_inputs(
     return flat
 
 
-def _convert_one(decl: OpDecl, arg: Arg, value: Any, wanted: Any, attrs: dict[str, Any]) -> Any:
+def _convert_one(
+    decl: OpDecl, arg: Arg, value: Any, wanted: Any, attrs: dict[str, Any], name: str | None
+) -> Any:
     preferred = None
     if wanted is None:
         default = decl.signature.attrs[arg.type_attr].default  # type: ignore[index]
@@ -258,13 +264,27 @@ def _convert_one(decl: OpDecl, arg: Arg, value: Any, wanted: Any, attrs: dict[st
         if wanted is None or not str(e).startswith("Tensor conversion requested"):
             raise
         found = conversion.convert_to_tensor(value, as_ref=arg.is_ref)
-        _mismatch(decl, arg, found, wanted, attrs)
+        _mismatch(decl, arg, found, wanted, attrs, name)
 
 
 def _mismatch(
-    decl: OpDecl, arg: Arg, tensor: Any, wanted: dtypes.DType, attrs: dict[str, Any]
+    decl: OpDecl,
+    arg: Arg,
+    tensor: Any,
+    wanted: dtypes.DType,
+    attrs: dict[str, Any],
+    name: str | None,
 ) -> None:
     found = tensor.dtype.base_dtype.name
+    if context.current.eager:  # TensorFlow finds it as it runs the op, and says so in other words
+        where = f" name: {name}" if name else ""
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            f"cannot compute {decl.name} as input #{decl.signature.inputs.index(arg)}(zero-based) was "
+            f"expected to be a {_in_messages(wanted.name)} tensor but is a {_in_messages(found)} tensor "
+            f"[Op:{decl.name}]{where}",
+        )
     prefix = f"Input '{arg.name}' of '{decl.name}' Op has type {found} that does not match"
     if arg.type_attr is None:
         raise TypeError(f"{prefix} expected type of {wanted.name}.")
@@ -274,6 +294,11 @@ def _mismatch(
         if other.type_attr == arg.type_attr:
             raise TypeError(f"{prefix} type {wanted.name} of argument '{other.name}'.")
     raise TypeError(f"{prefix} type {wanted.name} of attr '{arg.type_attr}'.")
+
+
+def _in_messages(dtype_name: str) -> str:
+    """What a dtype is called in the messages of the runtime."""
+    return {"float32": "float", "float64": "double", "float16": "half"}.get(dtype_name, dtype_name)
 
 
 def _convert_list(decl: OpDecl, arg: Arg, values: Any, attrs: dict[str, Any]) -> list[Any]:
