@@ -113,7 +113,8 @@ def uninitialized(cell: Cell) -> errors.OpError:
             None,
             None,
             f"Error while reading resource variable {cell.name} from Container: localhost. This could mean that "
-            f"the variable was uninitialized. Not found: Resource localhost/{cell.name} does not exist.",
+            f"the variable was uninitialized. Not found: Resource localhost/{cell.name}/N10tensorflow3VarE does "
+            "not exist.",
         )
     return errors.FailedPreconditionError(
         None, None, f"Attempting to use uninitialized value {cell.name}"

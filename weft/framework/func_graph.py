@@ -60,6 +60,7 @@ class FuncGraph(Graph):
             self._devices = list(outer._devices)
             self._extras = outer._extras
             self._graph_key = outer._graph_key
+            self._variable_creator_stack = outer._variable_creator_stack
             self._unfeedable, self._unfetchable = outer._unfeedable, outer._unfetchable
 
     @property

@@ -69,6 +69,7 @@ class Graph(Collections):
         self._unfetchable: set[Any] = set()
         self._producer, self._min_consumer = 134, 0  # of TensorFlow 1.15
         self._extras: dict[Any, Any] = {}  # of libraries that keep something per graph
+        self._variable_creator_stack: list[Any] = []
         self._graph_key = f"graph-key-{next(_graph_numbers)}/"  # tells graphs apart for optimizers
 
     # -- operations ----------------------------------------------------------------------------------
@@ -119,7 +120,7 @@ class Graph(Collections):
                 and not attrs["container"]
             ):
                 attrs["container"] = self._container.encode()
-            if op._outputs:
+            if decl.shape_rule is not None:
                 try:
                     shape_inference.infer(op)
                 except BaseException:

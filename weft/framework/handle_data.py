@@ -18,7 +18,7 @@ class HandleData(NamedTuple):
 
 # Ops that pass a resource, or a list of tensors, on as it is, or another list of the same kind.
 _PASSING = frozenset(
-    "Identity Switch Merge Enter Exit NextIteration StopGradient PlaceholderWithDefault ZerosLike "
+    "Identity IdentityN Switch Merge Enter Exit NextIteration StopGradient PlaceholderWithDefault ZerosLike "
     "TensorListSetItem TensorListPushBack TensorListPopBack TensorListResize AddN "
     "TensorListScatterIntoExistingList".split()
 )
@@ -45,7 +45,7 @@ def handle_data(tensor: Any) -> HandleData | None:
             return HandleData(_list_shape(op), op._attrs["element_dtype"])
         if op._decl.name not in _PASSING or not op._inputs:
             return None
-        tensor = op._inputs[0]
+        tensor = op._inputs[tensor._index if op._decl.name == "IdentityN" else 0]
     return None
 
 

@@ -71,6 +71,14 @@ class ConstantInputs:
         return None if known is None else known.dims
 
 
+    def handle_dtype(self, which: str | int) -> Any:
+        """The dtype of the variable behind a resource."""
+        from weft.framework.handle_data import handle_data
+
+        known = handle_data(self._tensor(which))
+        return None if known is None else known.dtype
+
+
 class ActualInputs(ConstantInputs):
     """The same over arrays, as the rule runs again before a kernel."""
 
@@ -91,9 +99,10 @@ class ActualInputs(ConstantInputs):
     rows = elements
 
     def handle(self, which: str | int) -> Shape:
-        cell = self._tensor(which)
-        value = getattr(cell, "value", None)
-        return value.shape if value is not None else getattr(cell, "shape", None)
+        return None  # kernels check the value itself: it need not have the shape that was declared
+
+    def handle_dtype(self, which: str | int) -> Any:
+        return None
 
 
 def grouped(args: Any, flat: list[Any], attrs: dict[str, Any]) -> list[Any]:

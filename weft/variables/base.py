@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -9,6 +10,7 @@ from weft.framework import context, conversion
 from weft.framework.export import export, export_all
 from weft.framework.graph_keys import GraphKeys
 from weft.framework.indexed_slices import IndexedSlices
+from weft.framework.tensor import Tensor
 from weft.framework.tensor_shape import TensorShape
 from weft.ops.array.getitem import get_item
 from weft.variables.modes import VariableAggregation, VariableSynchronization
@@ -23,7 +25,7 @@ default_creator_v2: Callable[..., Any] | None = None
 
 def creator_stack(graph: Any) -> list[tuple[int, Callable]]:
     """The variable creators of a graph, outermost first."""
-    return graph._extras.setdefault("variable creators", [])
+    return graph._variable_creator_stack
 
 
 def _created(creator: Callable[..., Any] | None, arguments: dict[str, Any]) -> Any:
@@ -212,6 +214,8 @@ class Variable(metaclass=VariableMetaclass):
         with init_scope():
             if not self._in_graph_mode:
                 return self.read_value()
+            if self.initial_value is None:
+                raise ValueError(f"The initial value of variable {self.name} is not known.")
             return tf.cond(
                 tf.is_variable_initialized(self), self.read_value, lambda: self.initial_value
             )
@@ -311,8 +315,8 @@ def _overload(name: str) -> Callable:
         value = self.value()
         return getattr(type(value), name)(value, *args)
 
-    operator.__name__ = name
-    return operator
+    of_tensor = getattr(Tensor, name, None)
+    return operator if of_tensor is None else functools.update_wrapper(operator, of_tensor)
 
 
 for _name in _OPERATORS:

@@ -12,6 +12,18 @@ _LEFT_ALONE = frozenset(("IsVariableInitialized", "VarIsInitializedOp", "ReadVar
 _VARIABLES = frozenset(("Variable", "VariableV2"))
 
 
+def check_lives_outside(initial_value: Any, name: str | None) -> None:
+    """ValueError for an initial value that only exists as a function, branch or loop runs."""
+    if not isinstance(initial_value, Tensor) or getattr(initial_value, "_op", None) is None:
+        return
+    if initial_value.graph.building_function:
+        raise ValueError(
+            f"The initializer of variable {name or 'Variable'} is a tensor from inside a control-flow construct "
+            "or a traced function, which the variable outlives. Pass a callable, as in tf.Variable(lambda: "
+            "tf.truncated_normal([10, 40])), or make the tensor in tf.init_scope."
+        )
+
+
 def guarded_initial_value(name: str, initial_value: Any) -> Tensor:
     """An initial value in which variables of the graph's collections give their own initial value as long as
     they are not initialised. What it depends on is copied where it must be; a graph with a loop is left alone.

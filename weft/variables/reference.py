@@ -13,7 +13,7 @@ from weft.framework.tensor import Tensor
 from weft.framework.tensor_shape import TensorShape
 from weft.ops.by_name import raw
 from weft.variables.base import VariableV1, join_collections, rows_of, with_trainable
-from weft.variables.guard import guarded_initial_value
+from weft.variables.guard import check_lives_outside, guarded_initial_value
 from weft.variables.modes import validated_modes
 from weft.variables.save_slice import SaveSliceInfo
 
@@ -62,6 +62,7 @@ class RefVariable(VariableV1):
         self._synchronization, self._aggregation, self._trainable = validated_modes(
             synchronization, aggregation, trainable, name
         )
+        check_lives_outside(initial_value, name)
         collections = with_trainable(collections, self._trainable)
         self._constraint = constraint
         self._caching_device = caching_device

@@ -20,7 +20,7 @@ from weft.framework.tensor_shape import TensorShape, as_shape
 from weft.framework.variable_access import variable_accessed
 from weft.ops.by_name import raw
 from weft.variables.base import VariableV1, rows_of, with_trainable
-from weft.variables.guard import guarded_initial_value
+from weft.variables.guard import check_lives_outside, guarded_initial_value
 from weft.variables.modes import validated_modes
 from weft.variables.reference import beside_variable
 from weft.variables.save_slice import SaveSliceInfo
@@ -397,6 +397,19 @@ for _name, _sign, _method in (
     setattr(BaseResourceVariable, f"__{_name}__", _no_in_place(_sign, _method))
 
 
+def _shape_of(initial_value: Tensor, given: Any) -> TensorShape:
+    """The shape of a new variable: the given one, which the initial value must fit, or that of the value."""
+    if given is None:
+        return initial_value.get_shape()
+    shape = as_shape(given)
+    if not shape.is_compatible_with(initial_value.get_shape()):
+        raise ValueError(
+            f"The shape of the initial value, {initial_value.get_shape()}, is not compatible with the given "
+            f"shape {shape}."
+        )
+    return shape
+
+
 class ResourceVariable(BaseResourceVariable):
     """A variable behind a handle: reads are operations, each of which gives the value as of where it stands."""
 
@@ -433,14 +446,7 @@ class ResourceVariable(BaseResourceVariable):
         )
         if initial_value is None:
             raise ValueError("initial_value must be specified.")
-        if isinstance(initial_value, Tensor) and hasattr(initial_value, "graph"):
-            building = not hasattr(initial_value, "numpy") and initial_value.graph.building_function
-            if building:
-                raise ValueError(
-                    "A variable that is made while a function is traced outlives it, so its initial value may "
-                    "not be a tensor of the function: pass a callable, as in "
-                    "tf.Variable(lambda: tf.truncated_normal([10, 40])), or use tf.init_scope."
-                )
+        check_lives_outside(initial_value, name)
         collections = with_trainable(collections, self._trainable)
         if constraint is not None and not callable(constraint):
             raise ValueError("The `constraint` argument must be a callable.")
@@ -477,7 +483,7 @@ class ResourceVariable(BaseResourceVariable):
                     name="initial_value",
                     dtype=dtype,
                 )
-            self._shape = value.get_shape() if shape is None else as_shape(shape)
+            self._shape = _shape_of(value, shape)
             self._dtype = value.dtype.base_dtype
             self._initial_value = value
             self._handle = raw.VarHandleOp(
@@ -509,7 +515,7 @@ class ResourceVariable(BaseResourceVariable):
             with name_scope("Initializer"):
                 initial_value = initial_value()
         value = conversion.convert_to_tensor(initial_value, name="initial_value", dtype=dtype)
-        self._shape = value.get_shape() if shape is None else as_shape(shape)
+        self._shape = _shape_of(value, shape)
         self._dtype = value.dtype.base_dtype
         variable_name = scope[:-1]
         self._handle_name = variable_name + ":0"

@@ -347,10 +347,14 @@ class _PureScope:
         scopes.current = self._entered = scope
         return scope
 
-    def __exit__(self, *error: Any) -> None:
-        scopes = self._scopes
-        if scopes.current is not self._entered:
+    def check_innermost(self) -> None:
+        """RuntimeError where another scope was entered after this one, and not left."""
+        if self._scopes.current is not self._entered:
             raise RuntimeError("Improper nesting of variable_scope.")
+
+    def __exit__(self, *error: Any) -> None:
+        self.check_innermost()
+        scopes = self._scopes
         if self._copy is not None:
             scopes.counts = self._counts
         else:
@@ -358,15 +362,15 @@ class _PureScope:
         scopes.current = self._before
 
 
-def _nested_getter(getter: Any, outer: Any) -> Any:
+def _nested_getter(own: Any, outer: Any) -> Any:
     """A custom getter whose `getter` argument is that of the scope around it."""
     if outer is None:
-        return getter
+        return own
 
-    def nested(true_getter: Any, *args: Any, **kwargs: Any) -> Any:
-        return getter(functools.partial(outer, true_getter), *args, **kwargs)
+    def nested_getter(getter: Any, *args: Any, **kwargs: Any) -> Any:
+        return own(functools.partial(outer, getter), *args, **kwargs)
 
-    return nested
+    return nested_getter
 
 
 def _unique_scope(prefix: str) -> str:
@@ -468,6 +472,7 @@ class variable_scope:
         return stack.enter_context(self._name_scope)
 
     def __exit__(self, *error: Any) -> Any:
+        self._pure.check_innermost()  # type: ignore[union-attr]
         stack, self._stack = self._stack, None
         return stack.__exit__(*error)  # type: ignore[union-attr]
 

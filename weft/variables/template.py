@@ -32,7 +32,7 @@ def make_template(
         func_ = functools.update_wrapper(functools.partial(func_, **kwargs), func_)
     if context.executing_eagerly():
         if unique_name_ is not None:
-            raise ValueError("unique_name_ cannot be used when eager execution is enabled.")
+            raise ValueError("unique_name_ cannot be used when eager exeuction is enabled.")
         return EagerTemplate(name_, func_, create_scope_now_, None, custom_getter_)
     return Template(name_, func_, create_scope_now_, unique_name_, custom_getter_)
 

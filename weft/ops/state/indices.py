@@ -29,7 +29,7 @@ def check_nd(xp: Any, indices: Any, shape: tuple[int, ...]) -> None:
         bad = np.argwhere(((indices < 0) | (indices >= limits)).any(-1))[0]
         where = f"[{','.join(map(str, bad))}]" if len(bad) else ""
         values = ", ".join(map(str, indices[tuple(bad)]))
-        return f"indices{where} = [{values}] does not index into param shape {text(shape)}"
+        return f"indices{where} = [{values}] does not index into shape {text(shape)}"
 
     xp.check((indices >= 0) & (indices < limits), message)
 
@@ -43,28 +43,7 @@ def check_row_updates(shape: Shape, indices: Shape, updates: Shape) -> None:
         raise errors.InvalidArgumentError(
             None,
             None,
-            "Must have updates.shape = indices.shape + params.shape[1:] or updates.shape = [], got "
-            f"updates.shape {text(updates)}, indices.shape {text(indices)}, params.shape {text(shape)}",
-        )
-
-
-def check_nd_updates(shape: Shape, indices: Shape, updates: Shape) -> None:
-    """InvalidArgumentError unless there is one slice of updates for each position."""
-    assert shape is not None and indices is not None
-    if not shape:
-        raise errors.InvalidArgumentError(None, None, "Output must be at least 1-D, got shape: []")
-    if not indices or not 1 <= indices[-1] <= len(shape):  # type: ignore[operator]
-        raise errors.InvalidArgumentError(
-            None,
-            None,
-            f"The inner dimension of indices {text(indices)} must be from 1 to the rank of params {text(shape)}.",
-        )
-    k: int = indices[-1]  # type: ignore[assignment]
-    if updates != indices[:-1] + shape[k:]:
-        raise errors.InvalidArgumentError(
-            None,
-            None,
-            "Must have updates.shape = indices.shape[:batch_dim] + params_shape[slice_dim:], got "
-            f"updates.shape: {text(updates)}, indices.shape: {text(indices)}, params_shape: {text(shape)}, "
-            f"slice_dim: {k}, and batch_dim: {len(indices) - 1}",
+            f"shape of indices ({text(indices)}) is not compatible with the shape of updates ({text(updates)}): Must "
+            "have updates.shape = indices.shape + params.shape[1:] or updates.shape = [], got updates.shape "
+            f"{text(updates)}, indices.shape {text(indices)}, params.shape {text(shape)}",
         )

@@ -200,7 +200,8 @@ def matching(old: Any, value: Any) -> Any:
         raise errors.InvalidArgumentError(
             None,
             None,
-            f"The variable and its update must have the same shape: {text(old.shape)} vs. {text(value.shape)}",
+            f"Cannot update variable with shape {text(old.shape)} using a Tensor with shape {text(value.shape)}, "
+            "shapes must be equal.",
         )
     return old
 

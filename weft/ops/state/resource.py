@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from weft.framework import errors
+from weft.framework import dtypes, errors
 from weft.framework.registry import OpDecl, op
-from weft.framework.shape_rules import compatible, fail, merge, text
+from weft.framework.shape_rules import fail, merge
 from weft.ops.state.reference import count, find_cell, matching, owned
 
 
@@ -29,6 +29,17 @@ def _():
 var_handle_op.not_differentiable()
 
 
+def short_name(dtype: dtypes.DType) -> str:
+    """A dtype's name as messages of TensorFlow's runtime have it."""
+    return {"float32": "float", "float64": "double", "float16": "half"}.get(dtype.name, dtype.name)
+
+
+def _check_dtype(const: Any, dtype: dtypes.DType) -> None:
+    found = const.handle_dtype("resource")
+    if found is not None and found is not dtype:
+        fail(f"The handle is of a {found.name} variable, but the op is for {dtype.name} values")
+
+
 @op("ReadVariableOp", "resource: resource -> value: dtype", "dtype: type", stateful=True)
 def read_variable_op(ctx, resource, *, dtype):
     """The value of a variable."""
@@ -36,13 +47,15 @@ def read_variable_op(ctx, resource, *, dtype):
         raise errors.InvalidArgumentError(
             None,
             None,
-            f"Trying to read variable with wrong dtype. Expected {dtype.name} got {resource.dtype.name}",
+            f"Trying to read variable with wrong dtype. Expected {short_name(dtype)} got "
+            f"{short_name(resource.dtype)}",
         )
     return ctx.read(resource)
 
 
 @read_variable_op.shape
-def _(resource, *, const):
+def _(resource, *, dtype, const):
+    _check_dtype(const, dtype)
     return const.handle("resource")
 
 
@@ -58,20 +71,15 @@ def assign_variable_op(ctx, resource, value, *, dtype):
         raise errors.InvalidArgumentError(
             None,
             None,
-            f"Trying to assign variable with wrong dtype. Expected {resource.dtype.name} got {dtype.name}",
-        )
-    if not compatible(resource.shape, value.shape):
-        raise errors.InvalidArgumentError(
-            None,
-            None,
-            f"Cannot assign a value of shape {text(value.shape)} to variable {resource.name} of shape "
-            f"{text(resource.shape)}",
+            f"Trying to assign variable with wrong dtype. Expected {short_name(resource.dtype)} got "
+            f"{short_name(dtype)}",
         )
     ctx.write(resource, owned(ctx, value))
 
 
 @assign_variable_op.shape
-def _(resource, value, *, const):
+def _(resource, value, *, dtype, const):
+    _check_dtype(const, dtype)
     merge(const.handle("resource"), value, "Shapes of the variable and its value must be equal")
 
 

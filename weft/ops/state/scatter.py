@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from weft.framework.registry import OpDecl, op
-from weft.framework.shape_rules import Shape, concatenate, fail, merge, rank_at_least
+from weft.framework.shape_rules import Shape, ShapeError, concatenate, merge, rank_at_least
+from weft.ops.array.scatter import check_updates
 from weft.ops.state import indices as index_checks
 
 _ORDERED = "T: type in {half, bfloat16, float, double, int32, int64}"
@@ -23,8 +24,12 @@ def scatter_rows(ctx: Any, cell: Any, indices: Any, updates: Any, how: str) -> N
 def scatter_nd(ctx: Any, cell: Any, indices: Any, updates: Any, how: str) -> None:
     """Combines slices of a variable with updates; the last axis of `indices` tells where."""
     shape = ctx.shape(cell)
-    index_checks.check_nd_updates(shape, indices.shape, updates.shape)
+    if not shape:
+        raise ShapeError("Output must be at least 1-D, got shape: []")
+    check_updates(indices.shape, updates.shape, shape)
     index_checks.check_nd(ctx.xp, indices, shape)
+    if not indices.shape[-1]:
+        raise ShapeError("The inner dimension of indices must be at least 1")
     if indices.size:
         where = tuple(indices[..., i] for i in range(indices.shape[-1]))
         ctx.scatter(cell, where, updates, how)
@@ -39,21 +44,9 @@ def _check_rows(ref: Shape, indices: Shape, updates: Shape) -> Shape:
 
 
 def _check_nd(ref: Shape, indices: Shape, updates: Shape) -> Shape:
-    rank_at_least(indices, 1, "indices")
-    if ref is None or indices is None or indices[-1] is None or updates is None:
-        return ref
-    k = indices[-1]
-    if k > len(ref):
-        fail(
-            f"The inner dimension of indices must be at most the rank of ref: {k} > {len(ref)}",
-            ref,
-            indices,
-        )
-    merge(
-        indices[:-1] + ref[k:],
-        updates,
-        "Must have updates.shape = indices.shape[:-1] + ref.shape[indices.shape[-1]:]",
-    )
+    indices = rank_at_least(indices, 1, "indices")
+    if ref != ():  # a scalar is refused as the op runs
+        check_updates(indices, updates, ref)
     return ref
 
 
