@@ -11,6 +11,7 @@ import weft.ops.array.getitem
 import weft.ops.array.grid
 import weft.ops.array.identity
 import weft.ops.array.inplace
+import weft.ops.array.numerics
 import weft.ops.array.pad
 import weft.ops.array.partition
 import weft.ops.array.patches
@@ -25,7 +26,6 @@ import weft.ops.array.shape_of
 import weft.ops.array.slice
 import weft.ops.array.sort
 import weft.ops.array.space_batch
-import weft.ops.array.numerics
 import weft.ops.array.sparse_rows
 import weft.ops.array.split
 import weft.ops.array.strided_slice
@@ -35,8 +35,8 @@ import weft.ops.flow.branch_gradient
 import weft.ops.flow.cond
 import weft.ops.flow.function_gradient
 import weft.ops.flow.functional
-import weft.ops.flow.list_gradients
 import weft.ops.flow.grouping
+import weft.ops.flow.list_gradients
 import weft.ops.flow.list_ops
 import weft.ops.flow.loop_gradient
 import weft.ops.flow.tensor_array
@@ -70,9 +70,13 @@ import weft.ops.math.tensordot
 import weft.ops.math.vectors
 import weft.ops.nn.activations
 import weft.ops.nn.bias
+import weft.ops.nn.conv
+import weft.ops.nn.conv_functions
+import weft.ops.nn.depthwise
 import weft.ops.nn.embedding
 import weft.ops.nn.losses
 import weft.ops.nn.softmax
+import weft.ops.nn.space_to_batch
 import weft.ops.nn.top_k
 import weft.ops.ops_for_tests
 import weft.ops.random.categories
