@@ -214,6 +214,23 @@ class Builder:
             specs.append(tf.TensorSpec(shape, tf.as_dtype(dtype)))
         return tf.function(function, input_signature=specs).get_concrete_function()
 
+    def old_op(self, op, inputs, **attrs):
+        """The outputs of an op that only graphs of older TensorFlows may hold: one is imported."""
+        tf = self.tf
+        graph_def = tf.GraphDef()
+        graph_def.versions.producer = 2
+        node = graph_def.node.add(name="old", op=op)
+        for name, value in attrs.items():
+            if isinstance(value, int):
+                node.attr[name].i = value
+            else:
+                node.attr[name].type = value.as_datatype_enum
+        for name, tensor in inputs.items():
+            node.input.append(name)
+            placeholder = graph_def.node.add(name=name, op="Placeholder")
+            placeholder.attr["dtype"].type = tensor.dtype.as_datatype_enum
+        return tf.import_graph_def(graph_def, inputs, ["old"])[0].outputs
+
     def run(self, *fetches, **options):
         """A step that fetches these; `error`: the class of the error that it must end in."""
         error = options.pop("error", None)

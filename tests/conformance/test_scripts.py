@@ -58,7 +58,7 @@ def run_steps(verdict, family, script, session, steps, feeds):
         compare_step(verdict, family, script, position, wanted["out"], step.fetches, values)
 
 
-@pytest.mark.parametrize("tier", ["interpret", "compile", "auto"])
+@pytest.mark.parametrize("tier", ["interpret", "compile"])
 @pytest.mark.parametrize(("family", "script"), SCRIPTS, ids=IDS)
 def test_in_a_session(family, script, tier):
     wanted_steps(family, script)

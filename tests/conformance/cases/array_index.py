@@ -507,20 +507,8 @@ rows += [
 
 
 @script("TopK", later=True)
-def ops_of_old_graphs(g):
-    """What a new graph may not hold any more, in a GraphDef of their time."""
-    tf = g.tf
-    graph_def = tf.GraphDef()
-    graph_def.versions.producer = 2
-    largest = graph_def.node.add(name="largest", op="TopK", input=["x"])
-    largest.attr["k"].i = 2
-    largest.attr["T"].type = tf.float32.as_datatype_enum
-    x = graph_def.node.add(name="x", op="Placeholder")
-    x.attr["dtype"].type = tf.float32.as_datatype_enum
-    found = tf.import_graph_def(
-        graph_def, {"x": g.feed([[1.0, 3.0, 2.0, 5.0]])}, ["largest:0", "largest:1"]
-    )
-    yield g.run(*found)
+def top_k_of_old_graphs(g):
+    yield g.run(*g.old_op("TopK", {"x": g.feed([[1.0, 3.0, 2.0, 5.0]])}, T=g.tf.float32, k=2))
 
 
-FAMILY = Family("array_index", rows, [ops_of_old_graphs])
+FAMILY = Family("array_index", rows, [top_k_of_old_graphs])

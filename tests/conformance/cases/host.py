@@ -116,9 +116,15 @@ def const(g):
         tf.constant([], tf.int64),
         tf.constant([True, False]),
         tf.constant([0.1, 0.2], tf.float16),
-        tf.constant([1, 2, 3], shape=[5], dtype=tf.int64),
+        tf.constant([1, 2, 3, 4], shape=[2, 2], dtype=tf.int64),
         tf.constant([255, 0], tf.uint8),
     )
+
+
+@declare("Const")
+def const_repeats_its_last_element(g):
+    tf = g.tf
+    yield g.run(tf.constant([1, 2, 3], shape=[5], dtype=tf.int64))
 
 
 @declare("Placeholder", "PlaceholderV2", "PlaceholderWithDefault")

@@ -180,6 +180,7 @@ rows += [
         grad_=False,
         **SEEDS,
     ),
+    row("NonDeterministicInts", "", shape=const([2, 3], "int64"), exact_=False, later_=True),
     row(
         "ParameterizedTruncatedNormal",
         "",
@@ -252,6 +253,89 @@ def stateless_numbers_stay(g):
     yield g.run(found)
 
 
+@script(
+    "StatefulUniform",
+    "StatefulStandardNormalV2",
+    "StatefulTruncatedNormal",
+    "StatefulUniformInt",
+    "StatefulUniformFullInt",
+    "RngSkip",
+    tol=2,
+    later=True,
+)
+def generators(g):
+    """Numbers from a generator whose state is a variable; each call moves the state on."""
+    tf = g.tf
+    state = g.constant([0, 17, 99], "int64")
+    handle = g.raw.VarHandleOp(dtype=tf.int64, shape=[3], shared_name=g.fresh_name())
+    philox = g.constant(1, "int64")
+    shape = g.constant([2, 3], "int64")
+    low, high = g.constant(-5, "int32"), g.constant(50, "int32")
+    now = g.raw.ReadVariableOp(resource=handle, dtype=tf.int64)
+    yield g.run(g.raw.AssignVariableOp(resource=handle, value=state))
+    for op in ("StatefulUniform", "StatefulStandardNormalV2", "StatefulTruncatedNormal"):
+        call = getattr(g.raw, op)
+        for dtype in (tf.float32, tf.float64):
+            yield g.run(call(resource=handle, algorithm=philox, shape=shape, dtype=dtype))
+            yield g.run(now)
+    yield g.run(
+        g.raw.StatefulUniformInt(
+            resource=handle, algorithm=philox, shape=shape, minval=low, maxval=high
+        )
+    )
+    yield g.run(
+        g.raw.StatefulUniformFullInt(
+            resource=handle, algorithm=philox, shape=shape, dtype=tf.uint64
+        )
+    )
+    yield g.run(g.raw.RngSkip(resource=handle, algorithm=philox, delta=g.constant(10, "int64")))
+    yield g.run(now)
+
+
+@script("RandomCrop", "RandomPoisson", "StatefulStandardNormal", later=True)
+def random_ops_of_old_graphs(g):
+    tf = g.tf
+    image = g.feed([[[1.0], [2.0], [3.0]], [[4.0], [5.0], [6.0]]])
+    size = g.feed([1, 2], "int64")
+    yield g.run(*g.old_op("RandomCrop", {"image": image, "size": size}, T=tf.float32, **SEEDS))
+    shape, rate = g.feed([9], "int32"), g.feed([0.5, 4.0, 20.0])
+    found = g.old_op(
+        "RandomPoisson", {"shape": shape, "rate": rate}, S=tf.int32, dtype=tf.float32, **SEEDS
+    )
+    yield g.run(*found)
+    handle = g.raw.VarHandleOp(dtype=tf.int64, shape=[4], shared_name=g.fresh_name())
+    yield g.run(g.raw.AssignVariableOp(resource=handle, value=g.constant([1, 0, 17, 99], "int64")))
+    inputs = {"resource": handle, "shape": shape}
+    found = g.old_op("StatefulStandardNormal", inputs, dtype=tf.float32, shape_dtype=tf.int32)
+    yield g.run(*found)
+
+
+@script("StatefulRandomBinomial", later=True)
+def binomial_generator(g):
+    tf = g.tf
+    handle = g.raw.VarHandleOp(dtype=tf.int64, shape=[3], shared_name=g.fresh_name())
+    yield g.run(g.raw.AssignVariableOp(resource=handle, value=g.constant([0, 17, 99], "int64")))
+    drawn = g.raw.StatefulRandomBinomial(
+        resource=handle,
+        algorithm=g.constant(1, "int64"),
+        shape=g.constant([4, 2], "int32"),
+        counts=g.constant([10.0, 1000.0, 20.0, 5.0], "float64"),
+        probs=g.constant([0.3, 0.7, 0.5, 0.9], "float64"),
+    )
+    yield g.run(drawn)
+    yield g.run(drawn)
+
+
 FAMILY = Family(
-    "random_ops", rows, [new_numbers_each_run, graph_seed, op_seed_only, stateless_numbers_stay]
+    "random_ops",
+    rows,
+    [
+        new_numbers_each_run,
+        graph_seed,
+        op_seed_only,
+        stateless_numbers_stay,
+        generators,
+        random_ops_of_old_graphs,
+        binomial_generator,
+    ],
 )

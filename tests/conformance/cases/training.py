@@ -84,7 +84,7 @@ def declare(op, rule, sparse, on_resource, attrs, label):
     make = resource if on_resource else reference
 
     def updates(g):
-        for dtype in ("float32", "float64"):
+        for dtype in ("float32", "float64") if rule in CORE else ("float32",):
             variables = {"var": make(g, ROWS, dtype)}
             for name, values in zip(slots, SLOTS):
                 variables[name] = make(g, SMALL_SLOTS.get(name, values), dtype)
