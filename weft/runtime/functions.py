@@ -60,6 +60,8 @@ class FunctionPrograms:
         for t in (*op._inputs, *op._outputs):
             if t._dtype.base_dtype is dtypes.string:
                 return f"{op._name} ({decl.name}) has strings"
+            if t._dtype is dtypes.variant and t._dims:
+                return f"{op._name} ({decl.name}) has an array of variants"
             if t._dtype._is_ref_dtype and _is_temporary(t):
                 return f"{op._name} ({decl.name}) uses a variable that lives for a step only"
         names = called_functions(op)
