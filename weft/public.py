@@ -81,7 +81,7 @@ lazy("autograph", "weft.eager.autograph")
 lazy("data.experimental", "weft.framework.type_spec")
 lazy("debugging", "weft.checks")
 lazy("", "weft.metrics.confusion_matrix")
-lazy("math", "weft.metrics.confusion_matrix")
+lazy("math", "weft.checks", "weft.metrics.confusion_matrix")
 lazy("compat.v2.test", "weft.test.function_gradients")
 
 # -- messages, whose classes protobuf makes when they are first asked for -------------------------------

@@ -246,7 +246,7 @@ def _adjacent_differences(x: Any) -> Any:
     return raw.Sub(later, earlier)
 
 
-@export("is_non_decreasing", "debugging.is_non_decreasing")
+@export("is_non_decreasing", "debugging.is_non_decreasing", "math.is_non_decreasing")
 def is_non_decreasing(x: Any, name: str | None = None) -> Any:
     """Returns whether no element of `x`, in row-major order, is less than the one before it."""
     with name_scope(name, "is_non_decreasing", [x]):
@@ -254,7 +254,9 @@ def is_non_decreasing(x: Any, name: str | None = None) -> Any:
         return _all(raw.LessEqual(convert_to_tensor(0, dtype=diff.dtype.base_dtype), diff))
 
 
-@export("is_strictly_increasing", "debugging.is_strictly_increasing")
+@export(
+    "is_strictly_increasing", "debugging.is_strictly_increasing", "math.is_strictly_increasing"
+)
 def is_strictly_increasing(x: Any, name: str | None = None) -> Any:
     """Returns whether each element of `x`, in row-major order, is greater than the one before it."""
     with name_scope(name, "is_strictly_increasing", [x]):
