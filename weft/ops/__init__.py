@@ -32,6 +32,7 @@ import weft.ops.array.strided_slice
 import weft.ops.array.transpose
 import weft.ops.array.unique
 import weft.ops.flow.branch_gradient
+import weft.ops.flow.case
 import weft.ops.flow.cond
 import weft.ops.flow.function_gradient
 import weft.ops.flow.functional
@@ -39,6 +40,7 @@ import weft.ops.flow.grouping
 import weft.ops.flow.list_gradients
 import weft.ops.flow.list_ops
 import weft.ops.flow.loop_gradient
+import weft.ops.flow.sequence_functions
 import weft.ops.flow.tensor_array
 import weft.ops.flow.while_loop
 import weft.ops.linalg.svd
