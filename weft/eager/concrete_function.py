@@ -68,9 +68,9 @@ class ConcreteFunction:
         return self._func_graph
 
     @property
-    def name(self) -> str:
+    def name(self) -> bytes:
         """The name of the function in libraries."""
-        return self._func_graph.name
+        return self._func_graph.name.encode()
 
     @property
     def inputs(self) -> list[Tensor]:
@@ -128,7 +128,7 @@ class ConcreteFunction:
     def function_def(self) -> Any:
         """The FunctionDef message of the function."""
         library = function_tracing.outermost(self._func_graph).as_graph_def().library
-        return next(f for f in library.function if f.signature.name == self.name)
+        return next(f for f in library.function if f.signature.name == self._func_graph.name)
 
     def add_to_graph(self, g: Any = None) -> None:
         """Adds the function to the library of a graph, the default one where none is given."""
@@ -140,7 +140,7 @@ class ConcreteFunction:
         self.add_to_graph(g)
 
     def __repr__(self) -> str:
-        return f"<tf.ConcreteFunction {self.name}>"
+        return f"<tf.ConcreteFunction {self._func_graph.name}>"
 
     # -- calling -------------------------------------------------------------------------------------
 
@@ -206,10 +206,12 @@ class ConcreteFunction:
                 inputs.append(conversion.convert_to_tensor(arg, self._signature[i].dtype))
             else:
                 raise ValueError(
-                    f"All inputs to `ConcreteFunction`s must be Tensors; on invocation of {self.name}, the {i}-th "
+                    f"All inputs to `ConcreteFunction`s must be Tensors; on invocation of {self._func_graph.name}, the {i}-th "
                     f"input ({arg}) was not a Tensor."
                 )
         inputs += self.captured_inputs if captured is None else captured
+        if graph.deferred_captures:
+            inputs += graph.deferred_values()
         if eager:
             return self._structured(self._run(inputs))
         return self._structured(self._add(inputs))
@@ -267,7 +269,7 @@ class ConcreteFunction:
         )
         results = runner(inputs)
         record_step(
-            self.name,
+            self._func_graph.name,
             results,
             inputs,
             lambda *grads: self._backward(view.outputs, inputs, results, list(grads)),
@@ -322,7 +324,7 @@ class ConcreteFunction:
         missing = [t for t in backward.captures if t._op is not None and id(t) not in known]
         if missing:
             view = self._func_graph.view(
-                self.name + "_again", list(self._func_graph.inputs), missing
+                self._func_graph.name + "_again", list(self._func_graph.inputs), missing
             )
             known.update(zip(map(id, missing), Runner(view)(inputs)))
         args = [_dense(by_id[id(y)]) for y in ys]

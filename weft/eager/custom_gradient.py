@@ -9,10 +9,14 @@ from weft.eager.backward import source_tensor
 from weft.framework import conversion, gradients_custom, nest, registry
 from weft.framework.recording import record_step, stop_recording
 from weft.framework.tensor import Tensor
+from weft.framework.variable_access import variable_accessed
 
 
 def call(f: Callable, args: tuple, kwargs: dict[str, Any]) -> Any:
     """Calls a function that gives its result and its gradient function."""
+    for a in nest.flatten([list(args), list(kwargs.values())]):
+        if hasattr(a, "_dense_var_to_tensor"):
+            variable_accessed(a)
     with gradients_custom.watch_variables() as seen:
         result, grad_fn = f(*args, **kwargs)
     flat_args = nest.flatten(list(args)) if args else []

@@ -295,6 +295,8 @@ def run(ready: Ready, inputs: list[Any], name: str | None = None) -> list[Any]:
         if type(result) is not np.ndarray and ready.output_np[0] is not None:
             result = interpreter.as_array(result, ready.output_np[0])
         outputs = [EagerTensor(result, ready.dtypes[0])]
+    if ready.makes_resource:
+        outputs[0]._id  # noqa: B018  numbers resources in the order in which they are made
     if recording.tapes and ready.grows:
         _record(ready, inputs, outputs, name)
     return outputs

@@ -150,10 +150,12 @@ def _argspec(function: Callable) -> tuple[inspect.FullArgSpec, dict[str, Any]]:
         spec = inspect.getfullargspec(inspect.unwrap(target))
     except TypeError:
         return inspect.FullArgSpec([], "args", "kwargs", None, [], None, {}), fixed
-    if positional:
+    if positional or fixed:
         args = spec.args[positional:]
-        count = min(len(spec.defaults or ()), len(args))
-        defaults = spec.defaults[-count:] if count else None  # type: ignore[index]
+        # What follows a parameter that is fixed can be given by name only.
+        args = args[: next((i for i, name in enumerate(args) if name in fixed), len(args))]
+        known = dict(zip(reversed(spec.args), reversed(spec.defaults or ())))
+        defaults = tuple(known[name] for name in args if name in known) or None
         spec = spec._replace(args=args, defaults=defaults)
     return spec, fixed
 
@@ -243,7 +245,7 @@ def _encode(x: Any, parts: list[Any], shapes: list[Any], seen: dict[int, int]) -
         for key in keys:
             _encode(x[key], parts, shapes, seen)
     elif isinstance(x, TensorSpec):
-        parts.append(("T", x.dtype))
+        parts.append(("T", x.dtype) if x.name is None else ("T", x.dtype, x.name))
         shapes.append(x.shape.dims_tuple)
     elif isinstance(x, TypeSpec):
         parts.append(("C", x))

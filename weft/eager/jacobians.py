@@ -70,7 +70,7 @@ def check_batches(target: Any, source: Any) -> None:
     )
     if a is None or b is None or len(a) < 2 or len(b) < 2:
         raise ValueError(
-            f"Need target and source of rank 2 at least, got {target.shape} and {source.shape}."
+            f"The target and the source must have rank at least 2, got {target.shape} and {source.shape}."
         )
     if a[0] is not None and b[0] is not None and a[0] != b[0]:
         raise ValueError(

@@ -65,8 +65,8 @@ def trace(
     after = nest.flatten([given[0], given[1]])
     if len(before) != len(after) or any(a is not b for a, b in zip(before, after)):
         raise ValueError(
-            f"{name}() should not modify its Python input arguments. Check if it modifies any lists or dicts passed "
-            "as arguments. Modifying a copy is allowed."
+            "Function to be traced should not modify structure of input arguments. Check if your function has list "
+            "and dictionary operations that alter input arguments, such as `list.pop`, `list.append`"
         )
     finish(graph, inputs, outputs)
     return graph
@@ -85,7 +85,8 @@ def finish(graph: FuncGraph, inputs: Any, outputs: list[Tensor]) -> None:
     """Sets what the function takes and returns."""
     for handle in inputs.handles:
         graph._captures.pop(id(handle), None)
-    graph.inputs = inputs.tensors + graph.internal_captures
+    deferred = [t for item in graph.deferred_captures.values() for t in item.inputs]
+    graph.inputs = inputs.tensors + graph.internal_captures + deferred
     graph.arg_names = inputs.names
     graph.outputs = outputs
     add_control_inputs(graph)

@@ -44,6 +44,7 @@ class FuncGraph(Graph):
         self.arg_names: list[str] = []
         self.attrs: dict[str, Any] = {}  # of the function
         self.variables: list[Any] = []
+        self.deferred_captures: dict[Any, Any] = {}
         # Whether a call runs every operation with effects, or only what the outputs need: the branches of a
         # TensorFlow 1 `cond` are as lazy as the graph around them.
         self.runs_everything = True
@@ -194,6 +195,19 @@ class FuncGraph(Graph):
             super()._add_function(function)
         else:
             self.outer_graph._add_function(function)
+
+    def capture_call_time_value(self, closure: Any, spec: Any, key: Any = None) -> Any:
+        """What stands for a value that `closure()` gives at each call of the function.
+
+        `spec` says what the value is like; of one `key` there is one value.
+        """
+        from weft.framework import deferred_capture
+
+        return deferred_capture.capture(self, closure, spec, object() if key is None else key)
+
+    def deferred_values(self) -> list[Any]:
+        """The values of call time, as tensors, in the order of their inputs."""
+        return [t for item in self.deferred_captures.values() for t in item.values()]
 
     def watch_variable(self, variable: Any) -> None:
         """Notes that the body, or a body within it, reads or changes a variable."""

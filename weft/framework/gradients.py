@@ -173,7 +173,7 @@ class _Backward:
             self.grads.setdefault(y, []).append(grad)
         # An operation is due once all of its consumers on the way to the ys have been: those are added
         # later than it, so the newest first is an order, but for operations rewired afterwards.
-        pending = {op: 0 for op in between}
+        pending = dict.fromkeys(between, 0)
         for op in between:
             for t in inputs_of(op):
                 if t._op in pending:
@@ -431,7 +431,9 @@ def _stop_ops(xs: list[Tensor], stops: list[Tensor], between: set[Operation]) ->
 def aggregate(grads: list[Any], method: int = 0) -> Any:
     """The sum of gradients: dense ones by AddN, sparse ones joined row for row."""
     if any(isinstance(g, IndexedSlices) for g in grads):
-        return _join([_as_slices(g) for g in grads])
+        if all(isinstance(g, IndexedSlices) for g in grads):
+            return _join(grads)
+        grads = [conversion.convert_to_tensor(g) for g in grads]
     if len(grads) == 1:
         return grads[0]
     if method == AggregationMethod.EXPERIMENTAL_TREE:
@@ -445,14 +447,6 @@ def aggregate(grads: list[Any], method: int = 0) -> Any:
     ):
         return registry.get("AccumulateNV2")(grads, shape=grads[0]._dims)
     return registry.get("AddN")(grads)
-
-
-def _as_slices(grad: Any) -> IndexedSlices:
-    if isinstance(grad, IndexedSlices):
-        return grad
-    shape = registry.get("Shape")(grad)
-    n = registry.get("StridedSlice")(shape, [0], [1], [1], shrink_axis_mask=1)
-    return IndexedSlices(grad, registry.get("Range")(0, n, 1), shape)
 
 
 def _join(grads: list[IndexedSlices]) -> IndexedSlices:

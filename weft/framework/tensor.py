@@ -28,6 +28,8 @@ class Tensor:
         "__dict__",
     )
 
+    _USE_EQUALITY = False  # tensors are compared by identity
+
     # NumPy leaves binary operators between an array and a tensor to the tensor.
     __array_priority__ = 100
 
@@ -121,6 +123,10 @@ class Tensor:
     def __ne__(self, other: object) -> bool:
         return self is not other
 
+    def experimental_ref(self) -> Any:
+        """A hashable object that stands for this tensor."""
+        return Reference(self)
+
     def __copy__(self) -> Tensor:
         return self
 
@@ -170,6 +176,25 @@ class Tensor:
     @staticmethod
     def _override_operator(operator: str, func: Any) -> None:
         override_operator(operator, func)
+
+
+class Reference:
+    """Stands for an object in sets and dicts, by identity."""
+
+    __slots__ = ("_object", "__weakref__")
+
+    def __init__(self, item: Any):
+        self._object = item
+
+    def deref(self) -> Any:
+        """The object."""
+        return self._object
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Reference) and self._object is other._object
+
+    def __hash__(self) -> int:
+        return id(self._object)
 
 
 def override_operator(operator: str, function: Any) -> None:
