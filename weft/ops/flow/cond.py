@@ -73,13 +73,13 @@ def cond(
         results = []
         for function, label in ((true_fn, "true"), (false_fn, "false")):
             with building.function_body(scope, label) as body:
-                results.append(_branch_result(function, body, pred, label, strict or v2, v2))
+                results.append(branch_result(function, body, pred, label, strict or v2, v2))
             branches.append(body)
         if v2 and results[0] is None and results[1] is None:
             for body in branches:
                 body.outputs = []
             return building.add_if(value, branches, scope)
-        _make_alike(results, branches)
+        make_alike(results, branches)
         op = building.add_if(value, branches, scope)
         identity = registry.get("Identity")
         label = building.result_name(graph, "Merge")
@@ -101,7 +101,7 @@ def _one_of(name: str, function: Any, old_name: str, old: Any) -> Any:
     return function
 
 
-def _branch_result(
+def branch_result(
     function: Callable, body: FuncGraph, pred: Tensor, label: str, strict: bool, v2: bool
 ) -> Any:
     """What a branch returns, its leaves converted to tensors of the body."""
@@ -123,23 +123,25 @@ def _branch_result(
     return nest.map_structure(lambda x: structure.to_tensor(x, pred), result)
 
 
-def _make_alike(results: list[Any], branches: list[FuncGraph]) -> None:
+def make_alike(results: list[Any], branches: list[FuncGraph]) -> None:
     """Checks that branches return the same structure and types, and sets the outputs of their functions."""
-    first, second = results
-    try:
-        for a, b in zip(nest.flatten(first), nest.flatten(second)):
-            structure.match_index_types(a, b)
-        nest.assert_same_structure(first, second, expand_composites=True)
-    except (TypeError, ValueError) as e:
-        kind = "types" if isinstance(e, TypeError) else "values"
-        raise type(e)(f"Incompatible return {kind} of true_fn and false_fn: {e}") from None
+    first = results[0]
+    for other in results[1:]:
+        try:
+            for a, b in zip(nest.flatten(first), nest.flatten(other)):
+                structure.match_index_types(a, b)
+            nest.assert_same_structure(first, other, expand_composites=True)
+        except (TypeError, ValueError) as e:
+            kind = "types" if isinstance(e, TypeError) else "values"
+            raise type(e)(f"Incompatible return {kind} of true_fn and false_fn: {e}") from None
     flat = [structure.flat_tensors(r) for r in results]
-    for x, y in zip(*flat):
-        if x.dtype.base_dtype is not y.dtype.base_dtype:
-            raise ValueError(
-                "Outputs of true_fn and false_fn must have the same type: "
-                f"{x.dtype.name}, {y.dtype.name}"
-            )
+    for tensors in flat[1:]:
+        for x, y in zip(flat[0], tensors):
+            if x.dtype.base_dtype is not y.dtype.base_dtype:
+                raise ValueError(
+                    "Outputs of true_fn and false_fn must have the same type: "
+                    f"{x.dtype.name}, {y.dtype.name}"
+                )
     for body, tensors in zip(branches, flat):
         body.outputs = function_tracing.returned(body, tensors)
 

@@ -59,6 +59,17 @@ def _rebuilt(leaf: Any, tensors: Any) -> Any:
     return next(tensors)
 
 
+def after(result: Any) -> Any:
+    """A result that waits for the control dependencies around: a value from outside does not by itself."""
+
+    def wait(x: Any) -> Any:
+        if isinstance(x, Operation) or is_tensor_array(x) or is_composite(x):
+            return x
+        return registry.get("Identity")(conversion.convert_to_tensor(x))
+
+    return None if result is None else nest.map_structure(wait, result)
+
+
 def unpacked(x: Any) -> Any:
     """The element of a list or tuple of one."""
     return x[0] if isinstance(x, (list, tuple)) and len(x) == 1 else x
