@@ -310,7 +310,7 @@ def random_ops_of_old_graphs(g):
     yield g.run(*found)
 
 
-@script("StatefulRandomBinomial", later=True)
+@script("StatefulRandomBinomial", later=True, exact=False)
 def binomial_generator(g):
     tf = g.tf
     handle = g.raw.VarHandleOp(dtype=tf.int64, shape=[3], shared_name=g.fresh_name())
