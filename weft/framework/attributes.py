@@ -118,7 +118,8 @@ def _to_func(value: Any, attr: Attr, op_name: str) -> Func:
         from weft.framework.context import get_default_graph
 
         value.add_to_graph(get_default_graph())
-        return Func(value.name)
+        name = value.name
+        return Func(name.decode() if isinstance(name, bytes) else name)
     if hasattr(value, "name") and hasattr(value, "attr"):  # a NameAttrList
         return Func(value.name, {k: from_proto(v) for k, v in value.attr.items()})
     raise TypeError(f"Don't know how to convert {value!r} to a func for argument {attr.name}")
