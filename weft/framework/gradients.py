@@ -7,6 +7,8 @@ import heapq
 from collections.abc import Callable, Iterable
 from typing import Any
 
+import numpy as np
+
 from weft.framework import context, conversion, dtypes, registry
 from weft.framework.export import export
 from weft.framework.gradient_registry import get_gradient_function
@@ -14,7 +16,7 @@ from weft.framework.handle_data import handle_data
 from weft.framework.indexed_slices import IndexedSlices
 from weft.framework.operation import Operation
 from weft.framework.scopes import name_scope
-from weft.framework.shape_rules import ShapeError, merge
+from weft.framework.shape_rules import ShapeError, is_full, merge
 from weft.framework.tensor import Tensor
 
 
@@ -109,7 +111,12 @@ def gradients(
         xs = [_source(x) for x in xs]
         stops = [_source(s) for s in stops]
         pass_ = _Backward(
-            graph, scope, colocate_gradients_with_ops, gate_gradients, aggregation_method, grads_given
+            graph,
+            scope,
+            colocate_gradients_with_ops,
+            gate_gradients,
+            aggregation_method,
+            grads_given,
         )
         pass_.through_captures = graph.building_function
         return pass_.run(ys, xs, stops, unconnected)
@@ -158,7 +165,9 @@ class _Backward:
         self.through_captures = False
         self.between: set[Operation] = set()
 
-    def run(self, ys: list[Tensor], xs: list[Tensor], stops: list[Tensor], unconnected: Any) -> list[Any]:
+    def run(
+        self, ys: list[Tensor], xs: list[Tensor], stops: list[Tensor], unconnected: Any
+    ) -> list[Any]:
         if len(self.given) != len(ys):
             raise ValueError(f"Passed {len(self.given)} grad_ys for {len(ys)} ys")
         starts = [self._start(i, y, g) for i, (y, g) in enumerate(zip(ys, self.given))]
@@ -202,7 +211,11 @@ class _Backward:
                     f"Gradients of complex tensors must set grad_ys (y.dtype = {y.dtype!r})"
                 )
             one = conversion.convert_to_tensor(1, dtype=y.dtype.base_dtype, name=f"grad_ys_{i}")
-            return registry.get("Fill")(registry.get("Shape")(y), one)
+            if is_full(y._dims):  # a constant, so that nothing need be fed to know it
+                shape = conversion.convert_to_tensor(np.array(y._dims, np.int32), name="Shape")
+            else:
+                shape = registry.get("Shape")(y)
+            return registry.get("Fill")(shape, one)
         grad = conversion.convert_to_tensor_or_indexed_slices(
             given,
             dtype=None if isinstance(given, (Tensor, IndexedSlices)) else y.dtype.base_dtype,
@@ -478,7 +491,11 @@ def hessians(
     """Returns the second derivatives of the sum of `ys` with respect to each of `xs`, of shape
     `x.shape + x.shape`."""
     xs = _as_list(xs)
-    reshape, shape_of, concat = registry.get("Reshape"), registry.get("Shape"), registry.get("ConcatV2")
+    reshape, shape_of, concat = (
+        registry.get("Reshape"),
+        registry.get("Shape"),
+        registry.get("ConcatV2"),
+    )
     kwargs = dict(
         colocate_gradients_with_ops=colocate_gradients_with_ops,
         gate_gradients=gate_gradients,
@@ -493,7 +510,10 @@ def hessians(
                 f"tf.hessians needs the static shape of {x.name}, which is {x.shape}: one gradient is built for "
                 "each element."
             )
-        slices = [registry.get("StridedSlice")(flat, [j], [j + 1], [1], shrink_axis_mask=1) for j in range(n)]
+        slices = [
+            registry.get("StridedSlice")(flat, [j], [j + 1], [1], shrink_axis_mask=1)
+            for j in range(n)
+        ]
         rows = [gradients(s, x, **kwargs)[0] for s in slices]
         rows = [registry.get("ZerosLike")(x) if r is None else r for r in rows]
         shape = shape_of(x)
