@@ -430,6 +430,9 @@ class Graph(Collections):
             raise ValueError(
                 "Trying to reset colocation (op is None) but ignore_existing is not True"
             )
+        handle = getattr(op, "handle", None)
+        if isinstance(handle, Tensor) and handle._op is None:
+            op = self.capture(handle)._op if self.building_function else None  # type: ignore[attr-defined]
         if op is not None and not isinstance(op, Operation):
             op = op.op if hasattr(op, "op") else self.as_graph_element(op).op
         devices, colocations = self._devices, self._colocations
