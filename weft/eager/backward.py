@@ -75,14 +75,10 @@ def differentiate(
 
 def _through(op: Any, out: list[Any], grads: dict[int, Any], watched: dict[int, Any]) -> None:
     """Takes the gradients of an operation's outputs to its inputs."""
-    if len(out) > 1:
-        for i, t in enumerate(op._outputs):
-            if out[i] is None and gradients.is_trainable(t):
-                out[i] = gradients.zeros_for(t)
     inputs = op._inputs
     kind = type(op)
     if kind is Step:
-        in_grads = op.backward(*out)
+        in_grads = op.backward(*_with_zeros(op, out))
     else:
         try:
             function = get_gradient_function(op)
@@ -92,9 +88,14 @@ def _through(op: Any, out: list[Any], grads: dict[int, Any], watched: dict[int, 
             ) from None
         if function is None:
             return
+        keywords = {}
+        if getattr(function, "takes_none", False):
+            keywords["wanted"] = [id(t) in watched for t in inputs]
+        else:
+            out = _with_zeros(op, out)
         if kind is EagerOp:
             op.skip_input_indices = [i for i, t in enumerate(inputs) if id(t) not in watched]
-        in_grads = function(op, *out)
+        in_grads = function(op, *out, **keywords)
     if not isinstance(in_grads, (list, tuple)):
         in_grads = [in_grads]
     if len(in_grads) != len(inputs):
@@ -106,6 +107,15 @@ def _through(op: Any, out: list[Any], grads: dict[int, Any], watched: dict[int, 
             if not isinstance(grad, (Tensor, IndexedSlices)):
                 grad = conversion.convert_to_tensor(grad, dtype=t.dtype.base_dtype)
             _add(grads, id(t), grad)
+
+
+def _with_zeros(op: Any, out: list[Any]) -> list[Any]:
+    """The gradients of the outputs, zeros where nothing depends on one."""
+    if len(out) > 1:
+        for i, t in enumerate(op._outputs):
+            if out[i] is None and gradients.is_trainable(t):
+                out[i] = gradients.zeros_for(t)
+    return out
 
 
 def _add(grads: dict[int, Any], key: int, grad: Any) -> None:

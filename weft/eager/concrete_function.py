@@ -240,9 +240,6 @@ class ConcreteFunction:
                     "Attempting to capture an EagerTensor without building a function."
                 )
         op = building.add_call(self._func_graph, inputs)
-        if recording.tapes:
-            for tape in recording.tapes:
-                tape._record(op)
         if not op._outputs:
             return [op]
         return list(op._outputs)

@@ -45,6 +45,14 @@ def record_step(
         record(Step(kind, list(inputs), list(outputs), backward))
 
 
+def note_outputs(op: Any, tensors: list[Any]) -> None:
+    """Tells the tapes that recorded an operation of outputs that it has got since."""
+    known = [id(t) for t in op._outputs]
+    for tape in recording.tapes:
+        if any(k in tape._watched for k in known):
+            tape._watched.update((id(t), t) for t in tensors)
+
+
 def is_watched(tensors: Any) -> bool:
     """Whether a tape wants to know what follows from any of the tensors."""
     return any(id(t) in tape._watched for tape in recording.tapes for t in tensors)

@@ -12,6 +12,7 @@ from weft.framework.dtypes import DType
 from weft.framework.func_graph import FuncGraph
 from weft.framework.handle_data import handle_data
 from weft.framework.operation import Operation
+from weft.framework.recording import record, recording
 from weft.framework.shape_rules import Shape, relax
 from weft.framework.tensor import Tensor
 
@@ -146,10 +147,14 @@ def _add(
     name: str,
     controls: list[Operation],
 ) -> Operation:
-    if not controls:
-        return graph.add_op(registry.get(kind), inputs, attrs, types, name, site_depth=4)
-    with graph.control_dependencies(controls):
-        return graph.add_op(registry.get(kind), inputs, attrs, types, name, site_depth=4)
+    if controls:
+        with graph.control_dependencies(controls):
+            op = graph.add_op(registry.get(kind), inputs, attrs, types, name, site_depth=4)
+    else:
+        op = graph.add_op(registry.get(kind), inputs, attrs, types, name, site_depth=4)
+    if recording.tapes:
+        record(op)
+    return op
 
 
 def _relaxed(shapes: list[Shape]) -> Shape:

@@ -17,6 +17,7 @@ from weft.framework.func_graph import FuncGraph
 from weft.framework.gradients import AggregationMethod, _Backward
 from weft.framework.handle_data import handle_data
 from weft.framework.operation import Operation
+from weft.framework.recording import note_outputs
 from weft.framework.registry import OpDecl
 from weft.framework.shape_rules import is_full
 from weft.framework.tensor import Tensor
@@ -163,4 +164,5 @@ def extend_outputs(op: Operation, tensors: list[Tensor]) -> list[Tensor]:
         op._outputs.append(out)
         new.append(out)
     note_rewrite(op._graph)
+    note_outputs(op, new)
     return new
