@@ -42,6 +42,7 @@ class OpDecl:
         allows_uninitialized: bool = False,
         shape_only: bool = False,
         passes_references: bool = False,
+        reads_strings: bool = False,
     ):
         self.name = name
         self.args_text, self.attrs_text = args, attrs
@@ -59,6 +60,7 @@ class OpDecl:
         self.shape_only = shape_only  # reads shapes, not values (Shape, Size, Rank)
         # Takes a reference as it is where a value is declared: the functions that it calls read it.
         self.passes_references = passes_references
+        self.reads_strings = reads_strings  # XLA can take it although it has strings, which are constants
         self.kernel: Callable | None = None
         self.xla_kernel: Callable | None = None
         self.shape_rule: Callable | None = None

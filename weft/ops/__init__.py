@@ -39,7 +39,10 @@ import weft.ops.flow.functional
 import weft.ops.flow.grouping
 import weft.ops.flow.list_gradients
 import weft.ops.flow.list_ops
+import weft.ops.flow.logging_ops
 import weft.ops.flow.loop_gradient
+import weft.ops.flow.print_function
+import weft.ops.flow.py_func
 import weft.ops.flow.sequence_functions
 import weft.ops.flow.tensor_array
 import weft.ops.flow.while_loop
@@ -77,6 +80,8 @@ import weft.ops.nn.conv_functions
 import weft.ops.nn.depthwise
 import weft.ops.nn.embedding
 import weft.ops.nn.losses
+import weft.ops.nn.pool
+import weft.ops.nn.pool_functions
 import weft.ops.nn.softmax
 import weft.ops.nn.space_to_batch
 import weft.ops.nn.top_k

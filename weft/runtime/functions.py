@@ -57,9 +57,10 @@ class FunctionPrograms:
         decl = op._decl
         if not decl.is_compilable or (decl.host and decl.host(op)):
             return f"{op._name} ({decl.name}) runs on the host"
-        for t in (*op._inputs, *op._outputs):
-            if t._dtype.base_dtype is dtypes.string:
-                return f"{op._name} ({decl.name}) has strings"
+        if not decl.reads_strings:
+            for t in (*op._inputs, *op._outputs):
+                if t._dtype.base_dtype is dtypes.string:
+                    return f"{op._name} ({decl.name}) has strings"
             if t._dtype is dtypes.variant and t._dims:
                 return f"{op._name} ({decl.name}) has an array of variants"
             if t._dtype._is_ref_dtype and _is_temporary(t):
@@ -88,6 +89,8 @@ class FunctionPrograms:
             self._why[name] = f"function {name} calls itself"
             known = ""
             for node in program.nodes:
+                if node.decl.name == "Const":
+                    continue
                 known = self.why_interpreted(node.op)
                 if known:
                     break

@@ -13,7 +13,6 @@ from weft.framework.scopes import name_scope
 from weft.framework.tensor import Tensor
 from weft.ops.flow import building, structure
 
-
 _SUMMARIES = "_SUMMARY_V2"  # the collection of summaries that write themselves
 
 
