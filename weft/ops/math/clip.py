@@ -127,7 +127,7 @@ def clip_by_global_norm(
         finite = clip_norm * raw.Minimum(1.0 / use_norm, one / clip_norm)
         not_a_number = conversion.convert_to_tensor(float("nan"), dtype=use_norm.dtype)
         scale = raw.Select(raw.IsFinite(use_norm), finite, not_a_number)
-        clipped = []
+        clipped: list[Any] = []
         for i, t in enumerate(t_list):
             if t is None:
                 clipped.append(None)

@@ -52,7 +52,7 @@ def mat_mul(xp, a, b, *, transpose_a, transpose_b):
 
 
 @mat_mul.shape
-def _(a, b, *, transpose_a, transpose_b):
+def _matrix_shape(a, b, *, transpose_a, transpose_b):
     a, b = rank(a, 2), rank(b, 2)
     rows, inner = a[::-1] if transpose_a else a
     inner_b, columns = b[::-1] if transpose_b else b
@@ -170,7 +170,7 @@ def sparse_mat_mul(xp, a, b, *, transpose_a, transpose_b):
     return xp.matmul(a.T if transpose_a else a, b.T if transpose_b else b)
 
 
-sparse_mat_mul.shape(mat_mul.shape_rule)
+sparse_mat_mul.shape(_matrix_shape)
 
 
 @sparse_mat_mul.gradient
