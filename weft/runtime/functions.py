@@ -57,14 +57,11 @@ class FunctionPrograms:
         decl = op._decl
         if not decl.is_compilable or (decl.host and decl.host(op)):
             return f"{op._name} ({decl.name}) runs on the host"
-        if not decl.reads_strings:
-            for t in (*op._inputs, *op._outputs):
-                if t._dtype.base_dtype is dtypes.string:
-                    return f"{op._name} ({decl.name}) has strings"
+        for t in (*op._inputs, *op._outputs):
+            if t._dtype.base_dtype is dtypes.string and not decl.reads_strings:
+                return f"{op._name} ({decl.name}) has strings"
             if t._dtype is dtypes.variant and t._dims:
-                return f"{op._name} ({decl.name}) has an array of variants"
-            if t._dtype._is_ref_dtype and _is_temporary(t):
-                return f"{op._name} ({decl.name}) uses a variable that lives for a step only"
+                return f"{op._name} ({decl.name}) has arrays of variants"
         names = called_functions(op)
         if not names:
             return ""
