@@ -61,7 +61,9 @@ class FunctionPrograms:
             if t._dtype.base_dtype is dtypes.string and not decl.reads_strings:
                 return f"{op._name} ({decl.name}) has strings"
             if t._dtype is dtypes.variant and t._dims:
-                return f"{op._name} ({decl.name}) has arrays of variants"
+                return f"{op._name} ({decl.name}) has an array of variants"
+            if t._dtype._is_ref_dtype and _is_temporary(t):
+                return f"{op._name} ({decl.name}) uses a variable that lives for a step only"
         names = called_functions(op)
         if not names:
             return ""
