@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from weft.framework.registry import op
-from weft.framework.shape_rules import rank
+from weft.framework.shape_rules import ShapeError, rank
 from weft.ops.by_name import raw
 from weft.ops.nn import convolution_arrays as arrays
 from weft.ops.nn.layout import (
@@ -17,6 +17,7 @@ from weft.ops.nn.layout import (
     geometry,
     is_channels_last,
     per_axis,
+    refuse,
 )
 
 _TYPES = "T: type in {half, bfloat16, float, double}"
@@ -76,7 +77,10 @@ def _gradient_shape(name: str, known: Any, dy: Any, how: tuple) -> Any:
     rank(dy, count)
     per_axis(name, "stride", strides, count, data_format)
     per_axis(name, "dilation", dilations, count, data_format)
-    explicit_pairs(padding, explicit, data_format)
+    try:
+        explicit_pairs(padding, explicit, data_format)
+    except ShapeError as e:
+        refuse(str(e))
     if known is not None and len(known) == count - 2:
         return (None,) * count
     return rank(known, count)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from weft.framework import errors
 from weft.framework.shape_rules import Shape, ShapeError, merge_dim, rank, text
 from weft.ops.nn.windows import Window, output_size, windows
 
@@ -29,6 +30,13 @@ def with_layout(batch: Any, sizes: Sequence[Any], channels: Any, data_format: st
     if is_channels_last(data_format):
         return (batch, *sizes, channels)
     return (batch, channels, *sizes)
+
+
+def refuse(message: str) -> None:
+    """Raises InvalidArgumentError."""
+    # Attributes that no kernel takes: TensorFlow says so when the kernel is made, and not as a
+    # matter of shapes.
+    raise errors.InvalidArgumentError(None, None, message)
 
 
 def explicit_pairs(padding: str, explicit: Sequence[int], data_format: str) -> list | None:
@@ -95,17 +103,17 @@ def convolution_shape(
 def check_steps(strides: Sequence[int], dilations: Sequence[int], data_format: str) -> None:
     """Strides and dilations are of the spatial axes, and positive."""
     if batch_and_channels(strides, data_format) != (1, 1):
-        raise ShapeError(
+        refuse(
             "Current implementation does not yet support strides in the batch and depth dimensions."
         )
     if batch_and_channels(dilations, data_format) != (1, 1):
-        raise ShapeError(
+        refuse(
             "Current implementation does not yet support dilations in the batch and depth dimensions."
         )
     if min(strides) <= 0:
-        raise ShapeError("Stride should be larger than 0: all strides must be > 0")
+        refuse("Stride should be larger than 0: all strides must be > 0")
     if min(dilations) <= 0:
-        raise ShapeError("Dilated rates should be larger than 0.")
+        refuse("Dilated rates should be larger than 0.")
 
 
 def check_groups(channels: int | None, w: tuple) -> None:

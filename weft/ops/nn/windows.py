@@ -53,13 +53,12 @@ def output_size(
         return None
     span = (kernel - 1) * dilation + 1
     total = size + (sum(explicit) if padding == "EXPLICIT" else 0)
-    out = (total - span + stride) // stride
-    if out < 0:
+    if total < span:
         raise ShapeError(
-            f"Computed output size would be negative: {out} [input_size: {size}, "
-            f"effective_filter_size: {span}, stride: {stride}]"
+            f"Negative dimension size caused by subtracting {span} from {total}: Computed output size would be "
+            f"negative [input_size: {size}, effective_filter_size: {span}, stride: {stride}]"
         )
-    return out
+    return (total - span) // stride + 1
 
 
 def window(
