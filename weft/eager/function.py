@@ -236,7 +236,7 @@ class Function:
         if self._converted is None:
             from weft.eager.autograph import converted
 
-            self._converted = converted(self._python_function)
+            self._converted = converted(self._python_function, self._autograph_options)
         return self._converted
 
     @property
