@@ -14,6 +14,7 @@ from weft.framework.scopes import name_scope
 from weft.framework.shape_rules import Shape, ShapeError, merge, merge_dim, rank, text
 from weft.framework.tensor import Tensor
 from weft.ops.array import shape_of
+from weft.ops.array.boxes import without
 from weft.ops.array.identity import identity
 
 
@@ -310,12 +311,11 @@ def unpack(xp, value, *, num, axis):
     a = _packed_axis(axis, value.ndim)
     if value.shape[a] != num:
         raise ShapeError(f"Input shape axis {a} must equal {num}, got shape {text(value.shape)}")
-    index: list[Any] = [slice(None)] * a
     if value.dtype == object and value.ndim == 1:
         if num and hasattr(value[0], "zeros_like"):  # variants, such as lists of tensors
             return list(value)
         return [np.array(value[i : i + 1]).reshape(()) for i in range(num)]
-    return [value[(*index, i)] for i in range(num)]
+    return [without(xp, value, a, i) for i in range(num)]
 
 
 @unpack.shape

@@ -247,7 +247,11 @@ def gather_nd_op(xp, params, indices):
             f"{text(params.shape)}"
         )
     check_nd_range(xp, indices, params.shape)
-    return xp.constant(params)[tuple([indices[..., i] for i in range(depth)])]
+    where = tuple([indices[..., i] for i in range(depth)])
+    if xp.is_numpy:
+        return params[where]
+    at = xp.asarray(params).at[where]
+    return at.get(mode="clip", wrap_negative_indices=False)
 
 
 @gather_nd_op.shape

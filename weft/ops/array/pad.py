@@ -19,6 +19,7 @@ from weft.framework.shape_rules import (
     text,
 )
 from weft.ops.array import shape_of
+from weft.ops.array.boxes import along
 from weft.ops.array.concat import stack
 from weft.ops.array.fill import filled, zero_of
 from weft.ops.array.reshape import reshape_op
@@ -183,14 +184,9 @@ def mirror_pad(xp, input, paddings, *, mode):
         if not a and not b:
             continue
         d = input.shape[axis]
-        at = np.concatenate(
-            [
-                np.arange(a - 1 + less, less - 1, -1),
-                np.arange(d),
-                np.arange(d - less - b, d - less)[::-1],
-            ]
-        )
-        out = xp.take(out, at, axis)
+        before = along(xp, out, axis, a - 1 + less, a, -1)
+        after = along(xp, out, axis, d - less - 1, b, -1)
+        out = xp.concatenate([before, out, after], axis)
     return out
 
 
@@ -224,18 +220,13 @@ def mirror_pad_grad(xp, input, paddings, *, mode):
         if not a and not b:
             continue
         d = out.shape[axis] - a - b
-        before = (slice(None),) * axis
-        middle = out[(*before, slice(a, a + d))]
-        for part, start in (
-            (out[(*before, slice(0, a))], less),
-            (out[(*before, slice(a + d, None))], d - less - b),
-        ):
-            n = part.shape[axis]
+        middle = along(xp, out, axis, a, d)
+        for last, n, start in ((a - 1, a, less), (a + d + b - 1, b, d - less - b)):
             if n:
                 around = [(0, 0)] * out.ndim
                 around[axis] = (start, d - start - n)
-                flipped = xp.flip(part, axis)
-                middle = middle + padded(xp, flipped, around, zero_of(out.dtype))
+                edge = along(xp, out, axis, last, n, -1)
+                middle = middle + padded(xp, edge, around, zero_of(out.dtype))
         out = middle
     return out
 

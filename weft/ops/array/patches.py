@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 from typing import Any
 
 import numpy as np
@@ -10,6 +12,7 @@ from weft.framework.export import export
 from weft.framework.registry import op
 from weft.framework.shape_rules import Shape, ShapeError, rank
 from weft.ops.array import shape_of
+from weft.ops.array.boxes import cut
 from weft.ops.array.concat import concat
 from weft.ops.array.fill import zero_of
 from weft.ops.array.pad import padded
@@ -51,16 +54,22 @@ def _extracted(xp: Any, x: Any, windows: list, strides: list, rates: list, paddi
         widths.append((before, after))
     if any(a or b for a, b in widths):
         x = padded(xp, x, [*widths, (0, 0)], zero_of(x.dtype))
-    for i, (n, k, s, r) in enumerate(found):
-        at = np.arange(n)[:, None] * s + np.arange(k)[None, :] * r
-        x = xp.take(x, at.reshape(-1), 1 + i)
-    split = [x.shape[0]]
-    for n, k, _, _ in found:
-        split += (n, k)
-    x = x.reshape(*split, x.shape[-1])
-    order = [0, *[1 + 2 * i for i in range(m)], *[2 + 2 * i for i in range(m)], 2 * m + 1]
-    depth = int(np.prod(windows)) * x.shape[-1]
-    return x.transpose(order).reshape(x.shape[0], *[n for n, *_ in found], depth)
+    depth = math.prod(windows) * x.shape[-1]
+    final = (x.shape[0], *[n for n, *_ in found], depth)
+    if 0 in final:
+        return xp.zeros(final, x.dtype)
+    if not isinstance(x, np.ndarray):  # one strided slice for each position in a window
+        parts = []
+        for offset in itertools.product(*[range(k) for _, k, _, _ in found]):
+            space = [(o * r, n, s) for o, (n, _, s, r) in zip(offset, found)]
+            parts.append(cut(xp, x, [(0, x.shape[0], 1), *space, (0, x.shape[-1], 1)]))
+        return xp.concatenate(parts, -1)
+    wide = [k + (k - 1) * (r - 1) for _, k, _, r in found]
+    view = np.lib.stride_tricks.sliding_window_view(x, wide, tuple(range(1, m + 1)))
+    starts = [slice(0, (n - 1) * s + 1 if n else 0, s) for n, _, s, _ in found]
+    inside = [slice(None, None, r) for *_, r in found]
+    view = view[(slice(None), *starts, slice(None), *inside)]
+    return np.moveaxis(view, m + 1, -1).reshape(final)
 
 
 def _patch_shape(input: Shape, windows: list, strides: list, rates: list, padding: str) -> Shape:

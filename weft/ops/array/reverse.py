@@ -25,7 +25,7 @@ def reverse_v1(xp, tensor, dims):
         raise ShapeError(
             f"'dims' must have an element for each of {tensor.ndim} dimensions, but has shape {text(dims.shape)}"
         )
-    return tensor[tuple([slice(None, None, -1 if d else 1) for d in dims])]
+    return _flipped(xp, tensor, [i for i, d in enumerate(dims) if d])
 
 
 @reverse_v1.shape
@@ -62,8 +62,13 @@ def _axes(axis: Any, n: int) -> set[int]:
 )
 def reverse_op(xp, tensor, axis):
     """The tensor with some dimensions reversed."""
-    turned = _axes(axis, tensor.ndim)
-    return tensor[tuple([slice(None, None, -1 if i in turned else 1) for i in range(tensor.ndim)])]
+    return _flipped(xp, tensor, sorted(_axes(axis, tensor.ndim)))
+
+
+def _flipped(xp: Any, x: Any, axes: list[int]) -> Any:
+    if isinstance(x, np.ndarray):
+        return np.flip(x, axes)
+    return xp.lax.rev(x, axes) if axes else x
 
 
 @reverse_op.shape

@@ -59,8 +59,13 @@ def check_updates(indices: Shape, updates: Shape, shape: Shape) -> None:
         )
 
 
-def scattered(xp: Any, array: Any, indices: Any, updates: Any, how: str) -> Any:
-    """A copy of the array with updates at positions; a repeated position takes effect each time."""
+def scattered(
+    xp: Any, array: Any, indices: Any, updates: Any, how: str, is_fresh: bool = False
+) -> Any:
+    """A copy of the array with updates at positions; a repeated position takes effect each time.
+
+    An array that is fresh, known to nobody else, is not copied first.
+    """
     check_updates(indices.shape, updates.shape, array.shape)
     depth = indices.shape[-1]
     limit = np.array(array.shape[:depth], indices.dtype)
@@ -81,6 +86,9 @@ def scattered(xp: Any, array: Any, indices: Any, updates: Any, how: str) -> Any:
         out = np.array(array)
         np.add.at(out, where, updates)
         return out
+    if is_fresh and xp.is_numpy:
+        xp.scatter_into(array, where, updates, how)
+        return array
     return xp.scatter(array, where, updates, how)
 
 
@@ -107,7 +115,7 @@ def scatter_nd_op(xp, indices, updates, shape):
     zeros = filled(xp, whole, zero_of(updates.dtype), updates.dtype)
     if updates.dtype == bool:
         return scattered(xp, zeros.astype(np.int32), indices, updates.astype(np.int32), "add") > 0
-    return scattered(xp, zeros, indices, updates, "add")
+    return scattered(xp, zeros, indices, updates, "add", is_fresh=True)
 
 
 @scatter_nd_op.shape

@@ -14,6 +14,7 @@ from weft.framework.registry import op
 from weft.framework.scopes import name_scope
 from weft.framework.shape_rules import Shape, ShapeError, merge_dim, rank, rank_at_least, text
 from weft.ops.array import fill
+from weft.ops.array.boxes import cut
 from weft.ops.array.concat import stack
 from weft.ops.array.pad import padded
 
@@ -110,7 +111,9 @@ def _batch_to_space(xp: Any, input: Any, block: Any, crops: Any) -> Any:
     order += range(2 * m + 1, x.ndim)
     whole = [d * b for d, b in zip(input.shape[1:], blocks)]
     x = x.transpose(order).reshape(final[0], *whole, *input.shape[1 + m :])
-    return x[(slice(None), *[slice(p, d - q) for d, (p, q) in zip(whole, pairs)])]
+    kept = [(p, d - p - q, 1) for d, (p, q) in zip(whole, pairs)]
+    around = [(0, d, 1) for d in x.shape]
+    return cut(xp, x, [around[0], *kept, *around[1 + m :]])
 
 
 def _block_rule(compute: Any, name: str, batch_size: Any) -> Any:

@@ -11,6 +11,7 @@ from weft.framework.export import export
 from weft.framework.registry import op
 from weft.framework.shape_rules import Shape, ShapeError, vector
 from weft.ops.array import concat
+from weft.ops.array.boxes import along
 
 
 def _axis(dim: Any, n: int) -> int:
@@ -22,11 +23,10 @@ def _axis(dim: Any, n: int) -> int:
     return a % n
 
 
-def _parts(value: Any, sizes: list[int], a: int) -> list[Any]:
+def _parts(xp: Any, value: Any, sizes: list[int], a: int) -> list[Any]:
     out, start = [], 0
-    before = (slice(None),) * a
     for s in sizes:
-        out.append(value[(*before, slice(start, start + s))])
+        out.append(along(xp, value, a, start, s))
         start += s
     return out
 
@@ -49,7 +49,7 @@ def _equal_size(whole: int, count: int, a: int) -> int:
 def split_op(xp, split_dim, value, *, num_split):
     """Equal parts of a tensor along a dimension."""
     a = _axis(split_dim, value.ndim)
-    return _parts(value, [_equal_size(value.shape[a], num_split, a)] * num_split, a)
+    return _parts(xp, value, [_equal_size(value.shape[a], num_split, a)] * num_split, a)
 
 
 @split_op.shape
@@ -118,7 +118,7 @@ def split_v(xp, value, size_splits, split_dim, *, num_split):
     a = _axis(split_dim, value.ndim)
     if size_splits.ndim != 1:
         raise ShapeError("size_splits must be a vector")
-    return _parts(value, _given_sizes(value.shape[a], size_splits, num_split), a)
+    return _parts(xp, value, _given_sizes(value.shape[a], size_splits, num_split), a)
 
 
 @split_v.shape

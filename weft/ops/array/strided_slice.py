@@ -11,6 +11,7 @@ from weft.framework.known_elements import known_elements
 from weft.framework.registry import op
 from weft.framework.shape_rules import ShapeError, text, vector
 from weft.ops.array import shape_of
+from weft.ops.array.boxes import cut
 from weft.ops.array.fill import filled, ones_like, zero_of
 from weft.ops.array.strided_spec import Masks, Resolved, layout, one_range, resolve, static_shape
 
@@ -120,7 +121,7 @@ def _(
     xp = ctx.xp
     if all(isinstance(x, np.ndarray) for x in (begin, end, strides)):
         found = _resolved(input.shape, begin, end, strides, masks)
-        return input[found.slices].reshape(found.final)
+        return cut(xp, input, found.ranges).reshape(found.final)
     starts, sizes, final = _dynamic(ctx.op, input.shape, begin, masks, xp)
     return xp.lax.dynamic_slice(input, _same_type(starts, xp), sizes).reshape(final)
 

@@ -6,6 +6,7 @@ import functools
 from typing import NamedTuple
 
 from weft.framework.shape_rules import Shape, ShapeError
+from weft.ops.array.boxes import as_slice
 
 # (begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask)
 Masks = tuple[int, int, int, int, int]
@@ -105,19 +106,12 @@ def resolve(
         if i < 0 or not masks[4] & (1 << i):
             final.append(found[1])
     return Resolved(
-        tuple([_as_slice(*r) for r in ranges]),
+        tuple([as_slice(*r) for r in ranges]),
         tuple(ranges),
         tuple([n for _, n, _ in ranges]),
         tuple(final),
         all(stride == 1 for *_, stride in ranges),
     )
-
-
-def _as_slice(begin: int, size: int, stride: int) -> slice:
-    if size == 0:
-        return slice(0, 0, 1)
-    end = begin + size * stride
-    return slice(begin, end if end >= 0 else None, stride)
 
 
 def _check_lengths(begin: int | None, end: int | None, strides: int | None) -> int | None:
