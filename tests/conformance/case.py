@@ -74,6 +74,15 @@ class Case:
                 ]
         return made
 
+    def constants(self):
+        """Names of the inputs that are constants of the graph but at level "fed"."""
+        found = []
+        for name, value in self.inputs.items():
+            items = value if isinstance(value, list) else [value]
+            if any(item.const for item in items):
+                found.append(name)
+        return found
+
     def defines(self, position):
         """Whether the value of this output is defined."""
         return self.exact and (self.only is None or position in self.only)

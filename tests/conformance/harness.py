@@ -12,7 +12,7 @@ from weft import testing
 from weft.framework import registry
 
 from . import build, cases, expected_store
-from .case import TOLERANCE, Case
+from .case import TOLERANCE
 
 EXACT_KINDS = ("bool", "string")
 
@@ -200,5 +200,17 @@ def compare_outputs(verdict, family, case, what, tensors, values):
                 )
 
 
-def is_row(item):
-    return isinstance(item, Case)
+def shapes_of(family, case):
+    return [reference[1] for reference in entry(family, case)["out"]]
+
+
+def compare_gradients(verdict, family, case, what, values):
+    reader = expected(family)
+    for name, reference in entry(family, case).get("grad", {}).items():
+        if (reference is None) != (name not in values):
+            text = "None, TensorFlow has one" if reference else "has a value, TensorFlow has None"
+            verdict.fail(f"{case.name} {what} gradient by {name}", text)
+        elif reference is not None:
+            wrong = difference(values[name], reference, reader, 2 * case.tolerance)
+            if wrong:
+                verdict.fail(f"{case.name} {what} gradient by {name}", wrong)

@@ -21,18 +21,6 @@ VALUED = [op for op in OPS if harness.valued(op)]
 FAULTY = [op for op in OPS if harness.faulty(op)]
 
 
-def differentiable(op):
-    """Cases whose gradient TensorFlow has, or that are judged by differences alone."""
-    return [
-        (family, case)
-        for family, case in harness.valued(op)
-        if case.wants_gradient() and ("grad" in harness.entry(family, case) or case.grad == "own")
-    ]
-
-
-DIFFERENTIABLE = [op for op in OPS if differentiable(op)]
-
-
 @pytest.mark.parametrize("op", VALUED)
 def test_interpreted(op):
     """With all shapes known, and with nothing known but what is fed."""
@@ -70,7 +58,7 @@ def test_compiled(op):
         graphs.fetch(case.name, built.outputs)
         if case.dtype in ("float32", "complex64") and "grad" in harness.entry(family, case):
             with graphs.graph.as_default(), verdict.attempt(f"{case.name} gradient"):
-                dense, _ = build.add_gradients(tf, case, built, shapes_of(family, case))
+                dense, _ = build.add_gradients(tf, case, built, harness.shapes_of(family, case))
                 dense = {name: grad for name, grad in dense.items() if grad is not None}
                 gradients[case.name + " gradient"] = (family, case)
                 graphs.fetch(case.name + " gradient", dense)
@@ -89,13 +77,40 @@ def test_compiled(op):
     for key, values in found.items():
         if key in gradients:
             family, case = gradients[key]
-            compare_gradients(verdict, family, case, "compiled", values)
+            harness.compare_gradients(verdict, family, case, "compiled", values)
             continue
         family, case, outputs = tensors[key]
         harness.compare_outputs(verdict, family, case, "compiled", outputs, values)
         for first, second in zip(values, again.get(key, ())):
             if case.exact and not registry.get(op).stateful and not same_bits(first, second):
                 verdict.fail(case.name, "two runs differ")
+    verdict.settle()
+
+
+def fed_constants(op):
+    """The first case of `op` with inputs that are constants elsewhere and may be fed as well."""
+    for family, case in harness.valued(op):
+        if "fed" in harness.entry(family, case)["shapes"] and case.constants():
+            return [(family, case)]
+    return []
+
+
+@pytest.mark.parametrize("op", [op for op in VALUED if fed_constants(op)])
+def test_compiled_with_fed_constants(op):
+    """Shapes, axes and the like that XLA must know arrive with the step."""
+    if not registry.get(op).is_compilable:
+        pytest.skip(f"{op} runs on the host")
+    verdict = harness.Verdict()
+    graphs = harness.Graphs(verdict, "compile")
+    ((family, case),) = fed_constants(op)
+    built = graphs.build(case, "fed")
+    graphs.fetch(case.name, built.outputs)
+    with graphs.session() as session:
+        found = graphs.run_in(session)
+        for why in refusals(session):
+            verdict.fail(case.name, f"left to the interpreter: {why}")
+    for values in found.values():
+        harness.compare_outputs(verdict, family, case, "fed", built.outputs, values)
     verdict.settle()
 
 
@@ -122,10 +137,6 @@ def same_bits(first, second):
     if first.dtype == object:
         return np.array_equal(first, second)
     return first.tobytes() == second.tobytes()
-
-
-def shapes_of(family, case):
-    return [reference[1] for reference in harness.entry(family, case)["out"]]
 
 
 @pytest.mark.parametrize("op", VALUED)
@@ -210,7 +221,7 @@ def test_static_shapes(op):
     verdict = harness.Verdict()
     with tf.Graph().as_default():
         for family, case in harness.valued(op):
-            actual = shapes_of(family, case)
+            actual = harness.shapes_of(family, case)
             for level in LEVELS:
                 wanted = harness.entry(family, case)["shapes"].get(level)
                 if wanted is None:
@@ -236,104 +247,17 @@ def wrong_shape(inferred, wanted, actual, only_sound=False):
     return f"{inferred}, TensorFlow infers {wanted}" if vague else None
 
 
-@pytest.mark.parametrize("op", DIFFERENTIABLE)
-def test_gradients(op):
-    """Against TensorFlow's, and against differences in float64."""
-    verdict = harness.Verdict()
-    graphs = harness.Graphs(verdict)
-    kept = {}
-    for family, case in differentiable(op):
-        built = graphs.build(case)
-        if not built:
-            continue
-        with graphs.graph.as_default(), verdict.attempt(f"{case.name} gradient"):
-            dense, sparse = build.add_gradients(tf, case, built, shapes_of(family, case))
-            kept[case.name] = (family, case, built, dense)
-            graphs.fetch(case.name, {n: g for n, g in dense.items() if g is not None})
-            wanted = harness.entry(family, case).get("sparse", sparse)
-            if sorted(sparse) != sorted(wanted):
-                verdict.fail(case.name, f"IndexedSlices for {sparse}, TensorFlow has {wanted}")
-    with graphs.session() as session:
-        found = graphs.run_in(session)
-        for key, values in found.items():
-            family, case, built, _ = kept[key]
-            compare_gradients(verdict, family, case, "interpreted", values)
-        by_differences(verdict, session, graphs.feeds, kept, found)
-    verdict.settle()
-
-
-def compare_gradients(verdict, family, case, what, values):
-    reader = harness.expected(family)
-    for name, reference in harness.entry(family, case).get("grad", {}).items():
-        if (reference is None) != (name not in values):
-            text = "None, TensorFlow has one" if reference else "has a value, TensorFlow has None"
-            verdict.fail(f"{case.name} {what} gradient by {name}", text)
-        elif reference is not None:
-            wrong = harness.difference(values[name], reference, reader, 2 * case.tolerance)
-            if wrong:
-                verdict.fail(f"{case.name} {what} gradient by {name}", wrong)
-
-
-def by_differences(verdict, session, feeds, kept, found, step=1e-6, allowed=1e-5):
-    """Central differences along one random direction per input, for all cases at once."""
-    chosen = {
-        key: (case, built, list(dense))
-        for key, (_, case, built, dense) in kept.items()
-        if case.dtype == "float64" and case.numeric and key in found and is_real(built)
-    }
-    most = max((len(names) for _, _, names in chosen.values()), default=0)
-    for position in range(most):
-        sums = {}
-        moved = {key: n[position] for key, (_, _, n) in chosen.items() if len(n) > position}
-        directions = {}
-        for key, name in moved.items():
-            placeholder = chosen[key][1].inputs[name]
-            rng = np.random.RandomState(position)
-            directions[key] = rng.uniform(-1, 1, np.shape(feeds[placeholder]))
-        for sign in (1, -1):
-            shifted = dict(feeds)
-            for key, name in moved.items():
-                placeholder = chosen[key][1].inputs[name]
-                shifted[placeholder] = feeds[placeholder] + sign * step * directions[key]
-            with verdict.attempt("runs with shifted inputs"):
-                outputs = session.run({key: chosen[key][1].outputs for key in moved}, shifted)
-                for key in moved:
-                    sums[key, sign] = weighted_sum(chosen[key][0], outputs[key])
-        for key, name in moved.items():
-            if found[key].get(name) is None or (key, 1) not in sums or (key, -1) not in sums:
-                continue
-            slope = (sums[key, 1] - sums[key, -1]) / (2 * step)
-            by_rule = float(np.sum(found[key][name] * directions[key]))
-            if not np.isclose(slope, by_rule, rtol=allowed, atol=allowed):
-                verdict.fail(
-                    f"{key} gradient by {name}", f"{by_rule:.8g}, by differences {slope:.8g}"
-                )
-
-
-def is_real(built):
-    return not any(output.dtype.is_complex for output in built.outputs)
-
-
-def weighted_sum(case, outputs):
-    """What the gradients are of: the outputs weighted by the gradients that flow into them."""
-    total = 0.0
-    for i, output in enumerate(outputs):
-        if output.dtype == np.float64 and case.receives(i):
-            weights = build.output_gradient(case, i, output.shape, "float64")
-            total += float(np.sum(output * weights))
-    return total
-
-
 @pytest.mark.parametrize("op", FAULTY)
 def test_errors(op):
-    """Bad input ends in TensorFlow's class of error, naming the op, in both tiers."""
+    """Bad input ends in TensorFlow's class of error, naming the op, in both tiers and eagerly."""
     verdict = harness.Verdict()
     for family, case in harness.faulty(op):
-        for level, (phase, wanted, message) in harness.entry(family, case)["errors"].items():
+        for level, recorded in harness.entry(family, case)["errors"].items():
             for tier in ("interpret", "compile"):
                 what = f"{case.name} ({level}, {tier})"
-                got, text = outcome(case, level, tier)
-                judge_error(verdict, what, case, got, text, (phase, wanted, message))
+                judge_error(verdict, what, case, *outcome(case, level, tier), recorded)
+            if level == "fed" and recorded[0] == "run" and case.eager:
+                judge_error(verdict, f"{case.name} (eager)", case, *eager_outcome(case), recorded)
     verdict.settle()
 
 
@@ -344,6 +268,15 @@ def outcome(case, level, tier):
             built = build.build(tf, case, level)
             with testing.tier(tier), tf.Session(graph=graph) as session:
                 return None, session.run(built.outputs, built.feeds)
+        except Exception as error:
+            return error, str(error)
+
+
+def eager_outcome(case):
+    with testing.eager_mode():
+        try:
+            arguments, _ = build.call_eagerly(tf, case)
+            return None, [value.numpy() for value in build.call(tf, case, arguments)]
         except Exception as error:
             return error, str(error)
 
