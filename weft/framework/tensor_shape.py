@@ -86,6 +86,11 @@ class TensorShape:
     ndims = rank
 
     @property
+    def _v2_behavior(self):
+        """Whether the elements of a shape are ints and Nones; tests of programs ask for it."""
+        return _v2_behaviour
+
+    @property
     def dims(self) -> list[Dimension] | None:
         """The shape as a list of `Dimension`, or None if the rank is unknown."""
         if self._dims_list is None and self.dims_tuple is not None:
