@@ -1,0 +1,1 @@
+"""Ops on images: sizes, colours, boxes, measures and files."""
