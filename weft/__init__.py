@@ -21,7 +21,8 @@ from weft.compatibility import install_as_tensorflow as install_as_tensorflow
 def __getattr__(name: str) -> _Any:
     if name.startswith("__"):
         raise AttributeError(name)
-    return _export.find("", name, "weft")
+    value = globals()[name] = _export.find("", name, "weft")
+    return value
 
 
 def __dir__() -> list[str]:

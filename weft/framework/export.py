@@ -62,7 +62,8 @@ class Namespace(types.ModuleType):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        return find(self._space, name, self.__name__)
+        value = self.__dict__[name] = find(self._space, name, self.__name__)
+        return value
 
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *exported(self._space)})
