@@ -15,6 +15,8 @@ from weft.framework.signature import REQUIRED
 from weft.framework.tensor import Tensor
 
 _VERSION = 134  # of GraphDefs that TensorFlow 1.15 writes
+# Up to this version a placeholder's shape of rank 0 may stand for an unknown one.
+_SHAPELESS_PLACEHOLDERS = 21
 _NODE_NAME = re.compile(r"^[A-Za-z0-9.][A-Za-z0-9_.\-/>]*$")
 _BACK_EDGES = ("NextIteration", "RefNextIteration")
 
@@ -291,6 +293,9 @@ class _Importer:
                 shape_inference.infer(op)
             except ValueError as e:
                 raise ValueError(str(e)) from None
+        if node.op == "Placeholder" and self.message.versions.producer <= _SHAPELESS_PLACEHOLDERS:
+            if not op._attrs["shape"]:
+                op._outputs[0]._dims = None
         if node.device:
             op._set_device(node.device)
         if self.graph._devices:

@@ -12,7 +12,7 @@ from weft.framework.registry import op
 from weft.framework.shape_rules import ShapeError, merge
 from weft.framework.tensor import Tensor
 from weft.framework.tensor_proto import to_array
-from weft.framework.tensor_shape import TensorShape, as_shape
+from weft.framework.tensor_shape import Dimension, TensorShape, as_shape
 
 
 @op("Const", "-> output: dtype", "value: tensor; dtype: type")
@@ -109,6 +109,20 @@ def _shape_to_tensor(
 
 
 conversion.register_tensor_conversion_function(TensorShape, _shape_to_tensor, 100)
+
+
+def _dimension_to_tensor(
+    value: Dimension, dtype: Any = None, name: str | None = None, as_ref: bool = False
+) -> Any:
+    if value.value is None:
+        raise ValueError(f"Cannot convert an unknown Dimension to a Tensor: {value}")
+    if dtype not in (None, dtypes.int32, dtypes.int64):
+        raise TypeError(f"Cannot convert a TensorShape to dtype: {dtype.name}")
+    dtype = dtype or dtypes.int32
+    return from_array(np.array(value.value, dtype.np), dtype, name or "shape_as_tensor")
+
+
+conversion.register_tensor_conversion_function(Dimension, _dimension_to_tensor, 100)
 
 
 @op("Placeholder", "-> output: dtype", "dtype: type; shape: shape = unknown", host=True)
