@@ -261,7 +261,8 @@ def _as_numpy(values, dtype=None, allowed=None):
 def _ragged(values):
     return ValueError(
         f"Argument must be a dense tensor: {_short(values)} - got shape {_regular_shape(values)}, "
-        f"but wanted {_wanted_shape(values)}."
+        f"but wanted {_wanted_shape(values)}: setting an array element with a sequence (this is a "
+        "non-rectangular Python sequence)."
     )
 
 
