@@ -74,12 +74,17 @@ import weft.ops.math.sums
 import weft.ops.math.tensordot
 import weft.ops.math.vectors
 import weft.ops.nn.activations
+import weft.ops.nn.batch_norm
 import weft.ops.nn.bias
 import weft.ops.nn.conv
 import weft.ops.nn.conv_functions
 import weft.ops.nn.depthwise
 import weft.ops.nn.embedding
+import weft.ops.nn.fractional_pool
 import weft.ops.nn.losses
+import weft.ops.nn.lrn
+import weft.ops.nn.moments
+import weft.ops.nn.morphology
 import weft.ops.nn.pool
 import weft.ops.nn.pool_functions
 import weft.ops.nn.softmax
