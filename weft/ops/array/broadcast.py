@@ -86,9 +86,6 @@ def _(s0, s1):
     return (None if a is None or b is None else max(a, b),)
 
 
-broadcast_args.not_differentiable()
-
-
 @op(
     "BroadcastGradientArgs",
     "s0: T, s1: T -> r0: T, r1: T",

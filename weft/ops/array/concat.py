@@ -385,9 +385,6 @@ def _(values, *, shape):
     return shape
 
 
-parallel_concat.not_differentiable()
-
-
 @export("parallel_stack")
 def parallel_stack(values: Any, name: str = "parallel_stack") -> Any:
     """Returns the values side by side along a new first dimension; their shapes must be known."""

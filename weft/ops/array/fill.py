@@ -127,9 +127,6 @@ def _(shape, *, const):
     return const.shape("shape")
 
 
-empty.not_differentiable()
-
-
 def _static_sizes(shape: Any) -> tuple[int, ...] | None:
     """The sizes that a Python value gives, or None where they are not plain numbers."""
     if isinstance(shape, TensorShape):

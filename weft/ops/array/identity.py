@@ -88,7 +88,6 @@ def deep_copy(xp, x):
 
 
 deep_copy.shape(same)
-deep_copy.not_differentiable()
 
 
 @op("StopGradient", "input: T -> output: T", "T: type")

@@ -23,7 +23,6 @@ def _row_update(name: str, how: str) -> OpDecl:
     def _(x, i, v):
         return x
 
-    update.not_differentiable()
     return update
 
 

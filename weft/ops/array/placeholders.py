@@ -28,9 +28,6 @@ def _(*, shape):
     return shape
 
 
-placeholder_v2.not_differentiable()
-
-
 @op(
     "ImmutableConst",
     "-> tensor: dtype",

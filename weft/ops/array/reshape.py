@@ -267,9 +267,6 @@ def _(input, *, T, type):
     return _bitcast_shape(input, T.size, type.size)
 
 
-bitcast_op.not_differentiable()
-
-
 @export("bitcast")
 def bitcast(input: Any, type: Any, name: str | None = None) -> Any:
     """Returns the bits of `input` as elements of another type."""

@@ -49,7 +49,6 @@ def _bound(name: str, to_the_right: bool) -> OpDecl:
         a, b = rank(sorted_inputs, 2, "sorted_inputs"), rank(values, 2, "values")
         return (merge_dim(a[0], b[0], "Leading dim_size of both tensors must match"), b[1])
 
-    bound.not_differentiable()
     return bound
 
 
@@ -113,9 +112,6 @@ def _(indices, dims):
     if len(indices) > 1:
         raise ShapeError(f"Shape must be at most rank 1 but is rank {len(indices)} for indices")
     return (n, *indices)
-
-
-unravel_index_op.not_differentiable()
 
 
 @export("unravel_index")

@@ -36,9 +36,6 @@ def _(input):
     return (None, None if input is None else len(input))
 
 
-where_op.not_differentiable()
-
-
 @op("Select", "condition: bool, t: T, e: T -> output: T", "T: type")
 def select(xp, condition, t, e):
     """Elements of `t` where the condition holds, else of `e`; a vector chooses among rows."""

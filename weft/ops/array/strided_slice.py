@@ -274,9 +274,6 @@ def _(ref, begin, end, strides, value):
     return ref
 
 
-strided_slice_assign.not_differentiable()
-
-
 @op(
     "ResourceStridedSliceAssign",
     "ref: resource, begin: Index, end: Index, strides: Index, value: T ->",

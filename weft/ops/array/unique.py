@@ -11,6 +11,7 @@ from weft.framework.export import export
 from weft.framework.known_elements import follows_from_shapes
 from weft.framework.registry import op
 from weft.framework.shape_rules import ShapeError, text, vector
+from weft.ops.array.padded_rows import rows_only, traced_unique
 
 _OUT = "out_idx: type in {int32, int64} = int32"
 
@@ -56,7 +57,12 @@ def _along(x: np.ndarray, axis: np.ndarray) -> tuple[np.ndarray, int]:
     return np.unique(elements, axis=0, return_inverse=True)[1].reshape(-1), a
 
 
-@op("Unique", "x: T -> y: T, idx: out_idx", f"T: type; {_OUT}", host=True)
+@op(
+    "Unique",
+    "x: T -> y: T, idx: out_idx",
+    f"T: type; {_OUT}",
+    host=lambda op: not rows_only(op),
+)
 def unique_op(xp, x, *, out_idx):
     """The distinct elements of a vector, and which of them each element is."""
     if x.ndim != 1:
@@ -65,12 +71,14 @@ def unique_op(xp, x, *, out_idx):
     return x[first], which.astype(out_idx.np)
 
 
+@unique_op.kernel_for("xla")
+def _(ctx, x, *, out_idx):
+    return traced_unique(ctx, x, out_idx.np)
+
+
 @unique_op.shape
 def _(x):
     return (None,), vector(x, "x")
-
-
-unique_op.not_differentiable()
 
 
 @op("UniqueWithCounts", "x: T -> y: T, idx: out_idx, count: out_idx", f"T: type; {_OUT}", host=True)
@@ -86,8 +94,6 @@ def unique_with_counts_op(xp, x, *, out_idx):
 def _(x):
     return (None,), vector(x, "x"), (None,)
 
-
-unique_with_counts_op.not_differentiable()
 
 _V2 = f"T: type; Taxis: type in {{int32, int64}} = int64; {_OUT}"
 
@@ -120,9 +126,6 @@ def _(x, axis, *, const):
     return _slices_shape(x, axis, const)
 
 
-unique_v2.not_differentiable()
-
-
 @op("UniqueWithCountsV2", "x: T, axis: Taxis -> y: T, idx: out_idx, count: out_idx", _V2, host=True)
 def unique_with_counts_v2(xp, x, axis, *, out_idx):
     """The distinct slices of a tensor along an axis, which each is, and how often each appears."""
@@ -134,9 +137,6 @@ def unique_with_counts_v2(xp, x, axis, *, out_idx):
 @unique_with_counts_v2.shape
 def _(x, axis, *, const):
     return (*_slices_shape(x, axis, const), (None,))
-
-
-unique_with_counts_v2.not_differentiable()
 
 
 @export("unique")
@@ -182,9 +182,6 @@ def _(x, y):
     vector(x, "x")
     vector(y, "y")
     return (None,), (None,)
-
-
-list_diff.not_differentiable()
 
 
 @export("setdiff1d")
