@@ -19,7 +19,8 @@ from weft.runtime.devices import jax_device
 _PER_NODE = 2.0
 _PER_ELEMENT = 0.001
 _PER_FLOP = 0.00005
-_CALL = 12.0  # of a compiled segment: below this the interpreter is as quick
+# What a compiled call costs, with each array in and out: below this the interpreter is as quick.
+_CALL, _CALL_INPUT, _CALL_OUTPUT = 8.0, 0.5, 2.5
 # What compiling counts as: less than the time it takes, since a step that came this often will come more often.
 _COMPILE = 5_000.0
 _COMPILE_PER_NODE = 150.0
@@ -58,6 +59,7 @@ class Segment:
         self.ready: set[Any] = set()  # shapes that are compiled
         self.static: list[int] | None = None  # inputs whose values are part of an executable
         self.dynamic = [i for i, t in enumerate(tensors) if t._dims is None or None in t._dims]
+        self._call_cost = _CALL + _CALL_INPUT * len(inputs) + _CALL_OUTPUT * len(outputs)
         self._device_constants: dict[int, Any] = {}
         self._constant_ids: dict[int, Any] = {}
 
@@ -114,7 +116,7 @@ class Segment:
         if work is None:
             return False
         per_run = work / max(self.runs, 1)
-        if per_run < _CALL and not self.ready:
+        if per_run < self._call_cost and not self.ready:
             return False
         cost = _COMPILE + _COMPILE_PER_NODE * len(self.program.nodes)
         return work >= cost * (1 + len(self.ready) / 2)

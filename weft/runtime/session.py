@@ -13,6 +13,7 @@ import numpy as np
 
 from weft.engine import interpreter
 from weft.framework import context, errors
+from weft.framework.operation import Operation
 from weft.framework.tensor import Tensor
 from weft.framework.shape_rules import compatible, text
 from weft.framework.tensor_proto import to_array
@@ -289,6 +290,11 @@ def _structure_key(fetches: Any) -> Any:
     if kind is Tensor or kind is str:
         return fetches
     if kind is list or kind is tuple:
+        for f in fetches:
+            if type(f) is not Tensor and type(f) is not Operation:
+                break
+        else:
+            return kind, *fetches
         parts = []
         for f in fetches:
             key = _structure_key(f)
