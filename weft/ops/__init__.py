@@ -81,6 +81,7 @@ import weft.ops.nn.conv_functions
 import weft.ops.nn.depthwise
 import weft.ops.nn.embedding
 import weft.ops.nn.fractional_pool
+import weft.ops.nn.functions_v2
 import weft.ops.nn.losses
 import weft.ops.nn.lrn
 import weft.ops.nn.moments

@@ -220,6 +220,11 @@ def fractional_avg_pool_grad(
                 None, None, f"{name} dimension of input must not be 0"
             )
     sequences = (row_pooling_sequence, col_pooling_sequence)
+    for name, sequence in zip(("Row", "Column"), sequences):
+        xp.check(
+            (sequence >= 0).all(),
+            lambda: f"{name} sequence tensor values must not be negative, got {sequence}",  # noqa: B023
+        )
     places = np.zeros((1, height, width, 1), np.int8)
     count: Any = 0
     for _, _, inside in _elements(xp, places, *sequences, overlapping):

@@ -77,7 +77,7 @@ def multinomial(
         return _categories(logits, num_samples, output_dtype, seed)
 
 
-@export("random.categorical")
+@export("random.categorical", "compat.v2.random.categorical")
 def categorical(
     logits: Any,
     num_samples: Any,
@@ -114,7 +114,7 @@ def random_shuffle_op(ctx, value, *, seed, seed2):
 random_shuffle_op.shape(same)
 
 
-@export("random_shuffle", "random.shuffle")
+@export("random_shuffle", "random.shuffle", "compat.v2.random.shuffle")
 def random_shuffle(value: Any, seed: int | None = None, name: str | None = None) -> Any:
     """Puts a tensor's rows into random order."""
     return random_shuffle_op(value, name=name, **seeds(seed))

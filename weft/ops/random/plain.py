@@ -139,7 +139,7 @@ def _scaled(
         return raw.Add(drawn * stddev, mean, name=name)
 
 
-@export("random_normal", "random.normal")
+@export("random_normal", "random.normal", "compat.v2.random.normal")
 def random_normal(
     shape: Any,
     mean: Any = 0.0,
@@ -152,7 +152,7 @@ def random_normal(
     return _scaled(random_standard_normal, "random_normal", shape, mean, stddev, dtype, seed, name)
 
 
-@export("truncated_normal", "random.truncated_normal")
+@export("truncated_normal", "random.truncated_normal", "compat.v2.random.truncated_normal")
 def truncated_normal(
     shape: Any,
     mean: Any = 0.0,
@@ -210,7 +210,7 @@ def uniform_range(dtype: Any, maxval: Any) -> tuple[dtypes.DType, Any]:
     return dtype, maxval
 
 
-@export("random_uniform", "random.uniform")
+@export("random_uniform", "random.uniform", "compat.v2.random.uniform")
 def random_uniform(
     shape: Any,
     minval: Any = 0,

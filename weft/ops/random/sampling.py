@@ -113,7 +113,7 @@ for _decl in (random_poisson_v1_op, random_poisson_op):
     _decl.not_differentiable()
 
 
-@export("random_gamma", "random.gamma")
+@export("random_gamma", "random.gamma", "compat.v2.random.gamma")
 def random_gamma(
     shape: Any,
     alpha: Any,
@@ -130,6 +130,18 @@ def random_gamma(
         alpha = alpha + find("", "zeros_like", "tf")(beta)
         least = np.finfo(alpha.dtype.as_numpy_dtype).tiny
         return raw.Maximum(least, random_gamma_op(shape, alpha, **seeds(seed)) / beta)
+
+
+@export("compat.v2.random.poisson")
+def random_poisson_v2(
+    shape: Any,
+    lam: Any,
+    dtype: Any = dtypes.float32,
+    seed: int | None = None,
+    name: str | None = None,
+) -> Any:
+    """Draws `shape` numbers from each Poisson distribution of mean `lam`."""
+    return random_poisson(lam, shape, dtype, seed, name)
 
 
 @export("random_poisson", "random.poisson")

@@ -107,7 +107,7 @@ def _(logits, num_samples, seed, *, const):
 stateless_multinomial_op.not_differentiable()
 
 
-@export("random.stateless_uniform")
+@export("random.stateless_uniform", "compat.v2.random.stateless_uniform")
 def stateless_random_uniform(
     shape: Any,
     seed: Any,
@@ -139,7 +139,7 @@ def _scaled(
         return raw.Add(drawn * stddev, mean, name=name)
 
 
-@export("random.stateless_normal")
+@export("random.stateless_normal", "compat.v2.random.stateless_normal")
 def stateless_random_normal(
     shape: Any,
     seed: Any,
@@ -161,7 +161,7 @@ def stateless_random_normal(
     )
 
 
-@export("random.stateless_truncated_normal")
+@export("random.stateless_truncated_normal", "compat.v2.random.stateless_truncated_normal")
 def stateless_truncated_normal(
     shape: Any,
     seed: Any,
@@ -197,7 +197,7 @@ def stateless_multinomial(
         return stateless_multinomial_op(logits, num_samples, seed, output_dtype=output_dtype)
 
 
-@export("random.stateless_categorical")
+@export("random.stateless_categorical", "compat.v2.random.stateless_categorical")
 def stateless_categorical(
     logits: Any,
     num_samples: Any,
