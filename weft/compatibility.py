@@ -70,7 +70,9 @@ def _module_for(name: str) -> ModuleType:
                     name=name,
                 ) from None
         if not isinstance(at, ModuleType):
-            raise ModuleNotFoundError(f"No module named '{name}': tf.{below} is no module.", name=name)
+            raise ModuleNotFoundError(
+                f"No module named '{name}': tf.{below} is no module.", name=name
+            )
         module = at
     keys = ("__spec__", "__loader__", "__package__", "__path__", "__file__")
     module.__dict__["_weft_import_state"] = {k: module.__dict__.get(k) for k in keys}

@@ -152,6 +152,7 @@ register_session_run_conversion_functions(
     lambda key: key._nest_components(),
 )
 
+
 def _load_eager() -> None:
     import weft.eager  # noqa: F401
 

@@ -24,7 +24,9 @@ def run_script(path: str, args: list[str]) -> None:
         with io.open_code(os.path.abspath(path)) as f:
             source = f.read()
     except OSError as e:
-        print(f"weft run: can't open file {path!r}: [Errno {e.errno}] {e.strerror}", file=sys.stderr)
+        print(
+            f"weft run: can't open file {path!r}: [Errno {e.errno}] {e.strerror}", file=sys.stderr
+        )
         sys.exit(2)
     install_as_tensorflow()
     _execute(source, path, args, first, None)
@@ -64,7 +66,10 @@ def _guarded(go: Any) -> None:
         raise
     except BaseException as e:
         trace = e.__traceback__
-        while trace is not None and trace.tb_frame.f_code.co_filename in (__file__, "<frozen runpy>"):
+        while trace is not None and trace.tb_frame.f_code.co_filename in (
+            __file__,
+            "<frozen runpy>",
+        ):
             trace = trace.tb_next
         sys.excepthook(type(e), e.with_traceback(trace), trace)
         if isinstance(e, KeyboardInterrupt):

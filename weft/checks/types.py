@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from weft.checks.values import no_op, shown_name
 from weft.framework import context, dtypes
 from weft.framework.conversion import convert_to_tensor
 from weft.framework.export import export
 from weft.framework.scopes import name_scope
 from weft.framework.tensor import Tensor
-from weft.checks.values import no_op, shown_name
 
 
 def _done(name: str) -> Any:

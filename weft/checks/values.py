@@ -219,7 +219,7 @@ def assert_near(
             ]
         magnitude = raw.ComplexAbs if x.dtype.is_complex else raw.Abs
         if x.dtype.is_complex:
-            size = dict(Tout=dtype)
+            size: dict[str, Any] = {"Tout": dtype}
         else:
             size = {}
         allowed = raw.Add(atol, raw.Mul(rtol, magnitude(y, **size)))
@@ -254,9 +254,7 @@ def is_non_decreasing(x: Any, name: str | None = None) -> Any:
         return _all(raw.LessEqual(convert_to_tensor(0, dtype=diff.dtype.base_dtype), diff))
 
 
-@export(
-    "is_strictly_increasing", "debugging.is_strictly_increasing", "math.is_strictly_increasing"
-)
+@export("is_strictly_increasing", "debugging.is_strictly_increasing", "math.is_strictly_increasing")
 def is_strictly_increasing(x: Any, name: str | None = None) -> Any:
     """Returns whether each element of `x`, in row-major order, is greater than the one before it."""
     with name_scope(name, "is_strictly_increasing", [x]):

@@ -386,7 +386,10 @@ def _convert_mixed_list(decl: OpDecl, arg: Arg, values: Any, attrs: dict[str, An
     attr = decl.signature.attrs[name]
     tensors = [
         conversion.convert_to_tensor(
-            v, dtype=None if wanted is None else wanted[i], name=f"{arg.name}_{i}", as_ref=arg.is_ref
+            v,
+            dtype=None if wanted is None else wanted[i],
+            name=f"{arg.name}_{i}",
+            as_ref=arg.is_ref,
         )
         for i, v in enumerate(values)
     ]

@@ -111,7 +111,9 @@ def execution_mode(eager: bool) -> Iterator[None]:
         current.eager = before
 
 
-def enable_eager_execution(config: Any = None, device_policy: Any = None, execution_mode: Any = None) -> None:
+def enable_eager_execution(
+    config: Any = None, device_policy: Any = None, execution_mode: Any = None
+) -> None:
     """Makes eager execution the mode of the process: of this thread, and of those that start later."""
     if current.graphs or process_default.graph is not None and process_default.graph._ops:
         raise ValueError("tf.enable_eager_execution must be called at program startup.")

@@ -119,9 +119,7 @@ def _converted_tensor(value: Tensor, dtype: Any, name: str | None, as_ref: bool)
     if value._op is None and not context.current.eager:
         graph = context.get_default_graph()
         if not graph.building_function:
-            raise RuntimeError(
-                "Attempting to capture an EagerTensor without building a function."
-            )
+            raise RuntimeError("Attempting to capture an EagerTensor without building a function.")
         return graph.capture(value, name=name)
     return value
 

@@ -14,7 +14,6 @@ from weft.framework.recording import record_step, stop_recording
 from weft.framework.registry import OpDecl
 from weft.framework.tensor import Tensor
 
-
 # Elements; a larger tensor that is captured from eager execution is passed at each call.
 _LARGEST_CONSTANT = 128
 
@@ -48,8 +47,12 @@ class FuncGraph(Graph):
         # Whether a call runs every operation with effects, or only what the outputs need: the branches of a
         # TensorFlow 1 `cond` are as lazy as the graph around them.
         self.runs_everything = True
-        self.control_captures: dict[Operation, None] = {}  # operations outside that run before a call
-        self.caller: Operation | None = None  # the operation outside that runs this body, if it is the only one
+        self.control_captures: dict[
+            Operation, None
+        ] = {}  # operations outside that run before a call
+        self.caller: Operation | None = (
+            None  # the operation outside that runs this body, if it is the only one
+        )
         outer = self.outer_graph
         if outer is not None:
             # Ids go on from the graph around: default seeds of random operations are made of them.
@@ -96,7 +99,11 @@ class FuncGraph(Graph):
         known = self._captures.get(id(tensor))
         if known is not None:
             inside = known[1]
-        elif op is None and tensor._num_elements() <= _LARGEST_CONSTANT and tensor.dtype.np is not None:
+        elif (
+            op is None
+            and tensor._num_elements() <= _LARGEST_CONSTANT
+            and tensor.dtype.np is not None
+        ):
             inside = self._capture_constant(tensor, name)
         else:
             inside = self._capture_new(tensor, op, name)
@@ -135,7 +142,9 @@ class FuncGraph(Graph):
         )
         if tensor.dtype is dtypes.resource:
             placeholder._handle_data = handle_data(tensor)
-        placeholder._op._captured = inner_outer  # so that a constant is known to be one inside as well
+        placeholder._op._captured = (
+            inner_outer  # so that a constant is known to be one inside as well
+        )
         self._captures[id(inner_outer)] = (inner_outer, placeholder)
         self.inputs.append(placeholder)
         return placeholder

@@ -496,11 +496,11 @@ def hessians(
         registry.get("Shape"),
         registry.get("ConcatV2"),
     )
-    kwargs = dict(
-        colocate_gradients_with_ops=colocate_gradients_with_ops,
-        gate_gradients=gate_gradients,
-        aggregation_method=aggregation_method,
-    )
+    kwargs: dict[str, Any] = {
+        "colocate_gradients_with_ops": colocate_gradients_with_ops,
+        "gate_gradients": gate_gradients,
+        "aggregation_method": aggregation_method,
+    }
     out = []
     for x, gradient in zip(xs, gradients(ys, xs, **kwargs)):
         flat = reshape(gradient, [-1])

@@ -77,7 +77,9 @@ def input_gradients(
             )
         in_grads, variable_grads = grad_fn(*grads, variables=variables)
         if len(variable_grads) != len(variables):
-            raise ValueError("Must return gradient for each variable from @custom_gradient grad_fn.")
+            raise ValueError(
+                "Must return gradient for each variable from @custom_gradient grad_fn."
+            )
     else:
         in_grads, variable_grads = grad_fn(*grads), []
     in_grads = nest.flatten(in_grads) if not isinstance(in_grads, IndexedSlices) else [in_grads]
@@ -111,13 +113,17 @@ def _graph_form(f: Callable, args: tuple, kwargs: dict[str, Any]) -> Any:
     sources = [h if h is not None else v for h, v in zip(handles, variables)]
 
     def gradient(op: Any, *grads: Any) -> list[Any]:
-        in_grads, variable_grads = input_gradients(grad_fn, grads[: len(flat)], len(inputs), variables)
+        in_grads, variable_grads = input_gradients(
+            grad_fn, grads[: len(flat)], len(inputs), variables
+        )
         return [None] * len(flat) + in_grads + variable_grads
 
     registry.gradients[name] = gradient
     graph = context.get_default_graph()
     with graph.gradient_override_map({"IdentityN": name}):
-        outputs = identity_n(flat + inputs + [conversion.convert_to_tensor(s, as_ref=True) for s in sources])
+        outputs = identity_n(
+            flat + inputs + [conversion.convert_to_tensor(s, as_ref=True) for s in sources]
+        )
     return nest.pack_sequence_as(result, outputs[: len(flat)])
 
 

@@ -539,7 +539,8 @@ class Graph(Collections):
     def graph_def_versions(self) -> Any:
         from weft import proto
 
-        return proto.VersionDef(producer=self._producer, min_consumer=max(self._min_consumer, 12 if self._functions else 0))
+        least = max(self._min_consumer, 12 if self._functions else 0)
+        return proto.VersionDef(producer=self._producer, min_consumer=least)
 
     @property
     def seed(self) -> int | None:

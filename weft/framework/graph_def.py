@@ -99,7 +99,12 @@ def to_graph_def(graph: Any, from_version: int | None = None, add_shapes: bool =
 
 
 def create_op(
-    graph: Any, op_type: str, inputs: list[Any], dtypes: Any, name: str | None, attrs: dict[str, Any]
+    graph: Any,
+    op_type: str,
+    inputs: list[Any],
+    dtypes: Any,
+    name: str | None,
+    attrs: dict[str, Any],
 ) -> Any:
     """Adds an operation by its type's name and AttrValue messages."""
     from weft.framework import apply
@@ -107,7 +112,9 @@ def create_op(
     decl = registry.find(op_type)
     if decl is None:
         raise ValueError(f"Op type not registered '{op_type}' in weft.")
-    values = {k: attributes.from_proto(v) if hasattr(v, "WhichOneof") else v for k, v in attrs.items()}
+    values = {
+        k: attributes.from_proto(v) if hasattr(v, "WhichOneof") else v for k, v in attrs.items()
+    }
     for attr in decl.signature.attrs.values():
         if attr.name not in values and attr.default is not REQUIRED:
             values[attr.name] = list(attr.default) if attr.is_list else attr.default

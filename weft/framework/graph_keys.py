@@ -7,7 +7,7 @@ from weft.framework.export import export
 
 class _WithOldNames(type):
     @property
-    def VARIABLES(cls) -> str:  # noqa: N802
+    def VARIABLES(cls) -> str:
         """The old name of GLOBAL_VARIABLES."""
         return cls.GLOBAL_VARIABLES  # type: ignore[attr-defined]
 

@@ -367,8 +367,9 @@ class _Importer:
                 types = [dtype] * n
             wanted.extend((t, arg) for t in types)
         if len(wanted) != len(inputs):
+            expected = ", ".join(_tf_name(t) for t, _ in wanted if t)
             raise ValueError(
-                f"NodeDef expected inputs '{', '.join(_tf_name(t) for t, _ in wanted if t)}' do not match {len(inputs)} "
+                f"NodeDef expected inputs '{expected}' do not match {len(inputs)} "
                 f"inputs specified; Op<name={node.op}>; NodeDef: {node.name}"
             )
         for i, (t, (dtype, arg)) in enumerate(zip(inputs, wanted)):

@@ -102,10 +102,16 @@ def add_collection(
             for v in values:
                 if v in skip:
                     continue
-                message = to_proto(v, export_scope=export_scope) if _takes_scope(to_proto) else to_proto(v)
+                message = (
+                    to_proto(v, export_scope=export_scope)
+                    if _takes_scope(to_proto)
+                    else to_proto(v)
+                )
                 if message is not None:
                     if kind is not None and not isinstance(message, _class_of(kind)):
-                        raise TypeError(f"{message!r} is not of the type registered for collection {name!r}.")
+                        raise TypeError(
+                            f"{message!r} is not of the type registered for collection {name!r}."
+                        )
                     out.bytes_list.value.append(message.SerializeToString())
             return
         if not values:
@@ -128,10 +134,14 @@ def add_collection(
             out.bytes_list.value.extend(v.encode() if isinstance(v, str) else v for v in values)
         elif hasattr(first, "to_proto"):
             for v in values:
-                out.bytes_list.value.append(v.to_proto(export_scope=export_scope).SerializeToString())
+                out.bytes_list.value.append(
+                    v.to_proto(export_scope=export_scope).SerializeToString()
+                )
         else:
             raise TypeError(f"{type(first).__name__} has no message form")
-    except Exception as e:  # a program's own objects in a collection are no reason not to export the graph
+    except (
+        Exception
+    ) as e:  # a program's own objects in a collection are no reason not to export the graph
         meta.collection_def.pop(name, None)
         find("logging", "warning", "tf.logging")(
             "Issue encountered when serializing %s.\nType is unsupported, or the types of the items don't match "
@@ -246,7 +256,11 @@ def export_scoped_meta_graph(
     graph = graph or context.get_default_graph()
     exclude: set[str] = set()
     if clear_extraneous_savers and saver_def is not None:
-        exclude = {saver_def.save_tensor_name, saver_def.restore_op_name, saver_def.filename_tensor_name}
+        exclude = {
+            saver_def.save_tensor_name,
+            saver_def.restore_op_name,
+            saver_def.filename_tensor_name,
+        }
     if graph_def is None:
         full = graph.as_graph_def(add_shapes=True)
     else:
@@ -330,7 +344,9 @@ def import_scoped_meta_graph(
     from weft import proto
 
     if context.executing_eagerly():
-        raise ValueError("Exporting/importing meta graphs is not supported when eager execution is enabled.")
+        raise ValueError(
+            "Exporting/importing meta graphs is not supported when eager execution is enabled."
+        )
     if isinstance(meta_graph_or_file, proto.MetaGraphDef):
         meta = meta_graph_or_file
     else:
@@ -346,7 +362,9 @@ def import_scoped_meta_graph(
                 % ",".join(missing)
             )
         input_map = {
-            (k if k.startswith("$unbound_inputs_") else f"$unbound_inputs_{k}") if k in wanted else k: v
+            (k if k.startswith("$unbound_inputs_") else f"$unbound_inputs_{k}")
+            if k in wanted
+            else k: v
             for k, v in (input_map or {}).items()
         }
     with graph.as_default():
@@ -391,7 +409,9 @@ def _restore_collections(
                 graph.add_to_collection(key, item)
         elif kind == "node_list":
             for name in values:
-                graph.add_to_collection(key, graph.as_graph_element(prepend_name_scope(name, scope)))
+                graph.add_to_collection(
+                    key, graph.as_graph_element(prepend_name_scope(name, scope))
+                )
         elif kind == "int64_list":
             for v in values:
                 graph.add_to_collection(key, int(v))

@@ -60,14 +60,18 @@ class OpDecl:
         self.shape_only = shape_only  # reads shapes, not values (Shape, Size, Rank)
         # Takes a reference as it is where a value is declared: the functions that it calls read it.
         self.passes_references = passes_references
-        self.reads_strings = reads_strings  # XLA can take it although it has strings, which are constants
+        self.reads_strings = (
+            reads_strings  # XLA can take it although it has strings, which are constants
+        )
         self.kernel: Callable | None = None
         self.xla_kernel: Callable | None = None
         self.shape_rule: Callable | None = None
         self.gradient_rule: Callable | None = None
         self._signature: _signature.Signature | None = None
         self._call_plan: Any = None  # of `apply`, made at the first call
-        self._eager_calls: dict[Any, Any] = {}  # of eager execution: what is ready to run, by kind of arguments
+        self._eager_calls: dict[
+            Any, Any
+        ] = {}  # of eager execution: what is ready to run, by kind of arguments
 
     def __repr__(self) -> str:
         return f"<op {self.name}({self.args_text})>"

@@ -23,7 +23,9 @@ class NameScope:
         if name is not None and not isinstance(name, str):
             raise TypeError("name for name_scope must be a string.")
         if values is not None and name is None and default_name is None:
-            raise ValueError("At least one of name (None) and default_name (None) must be provided.")
+            raise ValueError(
+                "At least one of name (None) and default_name (None) must be provided."
+            )
         self._name = default_name if name is None else name
         self._default_name = default_name
         self._values = values
@@ -91,7 +93,11 @@ def graph_of(values: Any, default: Any) -> Any:
         else:
             items = (value,)
         for item in items:
-            found = getattr(item, "graph", None) if isinstance(item, Tensor) or hasattr(item, "op") else None
+            found = (
+                getattr(item, "graph", None)
+                if isinstance(item, Tensor) or hasattr(item, "op")
+                else None
+            )
             if found is None:
                 continue
             if graph is None:

@@ -70,7 +70,6 @@ class ConstantInputs:
         known = handle_data(self._tensor(which))
         return None if known is None else known.dims
 
-
     def handle_dtype(self, which: str | int) -> Any:
         """The dtype of the variable behind a resource."""
         from weft.framework.handle_data import handle_data

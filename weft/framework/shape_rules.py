@@ -80,7 +80,8 @@ def merge(a: Shape, b: Shape, why: str = "") -> Shape:
     for i, (x, y) in enumerate(zip(a, b)):
         if x is not None and y is not None and x != y:
             raise ShapeError(
-                f"{why}: " * bool(why)
+                f"{why}: "
+                * bool(why)
                 + f"Dimension {i} in both shapes must be equal, but are {x} and {y}. "
                 f"Shapes are {text(a)} and {text(b)}."
             )

@@ -163,7 +163,7 @@ def _parse_args(text: str, attrs: dict[str, Attr]) -> tuple[Arg, ...]:
     return tuple(args)
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def parse(args_text: str, attrs_text: str) -> Signature:
     """The signature that the two texts of a declaration describe."""
     attrs = {a.name: a for a in map(_parse_attr, _split(attrs_text, ";"))}

@@ -59,7 +59,7 @@ def prepare(plan: Plan, resources: Any, ctx: Any) -> list[Any]:
     template: list[Any] = [None] * plan.n_slots
     for slot, value in plan.constants:
         template[slot] = value
-    for slot, node in plan.handles:
+    for _, node in plan.handles:
         here = ctx.on(plan.placed[node.op]) if plan.many_devices else ctx
         here.node = node
         interpreter.run_node(node, template, here)

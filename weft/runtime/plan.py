@@ -13,8 +13,8 @@ from weft.engine.program import Node, Program, order
 from weft.framework import dtypes
 from weft.framework.operation import Operation
 from weft.framework.tensor import Tensor
-from weft.runtime.functions import in_order_of_creation
 from weft.runtime.devices import Device
+from weft.runtime.functions import in_order_of_creation
 from weft.runtime.placement import place
 from weft.runtime.segment import Segment, can_compile
 

@@ -14,8 +14,8 @@ import numpy as np
 from weft.engine import interpreter
 from weft.framework import context, errors
 from weft.framework.operation import Operation
-from weft.framework.tensor import Tensor
 from weft.framework.shape_rules import compatible, text
+from weft.framework.tensor import Tensor
 from weft.framework.tensor_proto import to_array
 from weft.runtime import executor
 from weft.runtime.fetches import Fetches, feed_function_for, partial_feed_function_for
@@ -24,7 +24,6 @@ from weft.runtime.partial_run import PartialRun
 from weft.runtime.plan import Plan
 from weft.runtime.recent_cache import RecentCache
 from weft.runtime.targets import find_target, reset_target
-
 
 DeviceAttributes = namedtuple(
     "DeviceAttributes", ["name", "device_type", "memory_limit_bytes", "incarnation"]
@@ -321,9 +320,9 @@ def _feed_value(tensor: Tensor, value: Any) -> Any:
     dtype = tensor._dtype.base_dtype.np
     if dtype is None:
         return value
-    if type(value) is np.ndarray and value.dtype == dtype and dtype != object:
+    if type(value) is np.ndarray and value.dtype is dtype and dtype.kind != "O":
         array = value
-    elif dtype == object:
+    elif dtype.kind == "O":
         try:
             array = to_array(value, tensor._dtype.base_dtype)
         except TypeError as e:

@@ -9,7 +9,9 @@ from typing import Any
 
 from weft.framework.export import export
 
-AllocationMaximum = collections.namedtuple("AllocationMaximum", ("timestamp", "num_bytes", "tensors"))
+AllocationMaximum = collections.namedtuple(
+    "AllocationMaximum", ("timestamp", "num_bytes", "tensors")
+)
 StepStatsAnalysis = collections.namedtuple(
     "StepStatsAnalysis", ("chrome_trace", "allocator_maximums")
 )
@@ -25,21 +27,42 @@ class _Trace:
         self.events: list[dict[str, Any]] = []
 
     def name_process(self, pid: int, name: str) -> None:
-        self.metadata.append({"name": "process_name", "ph": "M", "pid": pid, "args": {"name": name}})
-
-    def region(self, category: str, name: str, pid: int, tid: int, start: int, duration: int, args: Any) -> None:
-        self.events.append(
-            {"ph": "X", "cat": category, "name": name, "pid": pid, "tid": tid, "ts": start, "dur": duration, "args": args}
+        self.metadata.append(
+            {"name": "process_name", "ph": "M", "pid": pid, "args": {"name": name}}
         )
+
+    def region(
+        self, category: str, name: str, pid: int, tid: int, start: int, duration: int, args: Any
+    ) -> None:
+        place = {"pid": pid, "tid": tid, "ts": start, "dur": duration}
+        self.events.append({"ph": "X", "cat": category, "name": name, **place, "args": args})
 
     def flow(self, phase: str, name: str, pid: int, tid: int, at: int, number: int) -> None:
         self.events.append(
-            {"ph": phase, "cat": "DataFlow", "name": name, "pid": pid, "tid": tid, "ts": at, "id": number}
+            {
+                "ph": phase,
+                "cat": "DataFlow",
+                "name": name,
+                "pid": pid,
+                "tid": tid,
+                "ts": at,
+                "id": number,
+            }
         )
 
-    def counter(self, category: str, name: str, pid: int, at: int, counters: dict[str, int]) -> None:
+    def counter(
+        self, category: str, name: str, pid: int, at: int, counters: dict[str, int]
+    ) -> None:
         self.events.append(
-            {"ph": "C", "cat": category, "name": name, "pid": pid, "tid": 0, "ts": at, "args": counters}
+            {
+                "ph": "C",
+                "cat": category,
+                "name": name,
+                "pid": pid,
+                "tid": 0,
+                "ts": at,
+                "args": counters,
+            }
         )
 
     def text(self, pretty: bool) -> str:
@@ -135,7 +158,9 @@ class Timeline:
         self, show_dataflow: bool = True, show_memory: bool = False, op_time: str = "schedule"
     ) -> str:
         """Returns the trace as JSON text."""
-        return self.analyze_step_stats(show_dataflow, show_memory, op_time).chrome_trace.text(pretty=True)
+        return self.analyze_step_stats(show_dataflow, show_memory, op_time).chrome_trace.text(
+            pretty=True
+        )
 
 
 def _parse(label: str, fallback: str) -> tuple[str, str, list[str]]:

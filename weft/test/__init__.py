@@ -1,5 +1,7 @@
 """`tf.test`: what tests of programs use."""
 
+from unittest import mock as mock
+
 from weft.test.case import Benchmark as Benchmark
 from weft.test.case import TestCase as TestCase
 from weft.test.case import assert_equal_graph_def as assert_equal_graph_def
@@ -13,4 +15,3 @@ from weft.test.case import main as main
 from weft.test.case import test_src_dir_path as test_src_dir_path
 from weft.test.gradients import compute_gradient as compute_gradient
 from weft.test.gradients import compute_gradient_error as compute_gradient_error
-from unittest import mock as mock
