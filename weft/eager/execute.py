@@ -53,11 +53,24 @@ class EagerContext(interpreter.Context):
     def random_cell(self, make: Any) -> Cell:
         # A counter for each op with its attributes, seeds among them: the next call goes on.
         node = self.node
-        key = self._ready if type(node) is EagerNode else node.op
+        ready = self._ready
+        key = (ready.key or ready) if type(node) is EagerNode else node.op
         cell = resources.random.get(key)
         if cell is None:
+            _make_room(resources.random)
             cell = resources.random[key] = Cell(node.op._name + "/counter", value=make())
         return cell
+
+
+_MOST_COUNTERS = 4096  # ops with seeds of their own that are known at once
+_MOST_KINDS = 512  # of calls of one op
+
+
+def _make_room(table: dict[Any, Any], most: int = _MOST_COUNTERS) -> None:
+    """Forgets the older half of a table that is full: a program may give each call another attribute."""
+    if len(table) >= most:
+        for key in list(table)[: most // 2]:
+            del table[key]
 
 
 class Ready:
@@ -80,6 +93,7 @@ class Ready:
         "makes_resource",
         "grows",
         "plan",
+        "key",
     )
 
     def __init__(
@@ -99,6 +113,7 @@ class Ready:
                 "variables.",
             )
         self.decl, self.attrs, self.plan = decl, attrs, plan
+        self.key: Any = None  # equal for the same op with equal attributes
         self.dtypes = [d.base_dtype for d in out]
         self.output_np = [d.np for d in self.dtypes]
         self.kernel = kernel
@@ -180,6 +195,7 @@ def call(decl: OpDecl, args: tuple, kwargs: dict[str, Any], name: str | None) ->
     if known is None:
         ready, inputs = _resolve(decl, plan, args, kwargs, name)
         if key is not None and _is_regular(args, inputs, kwargs, plan):
+            _make_room(decl._eager_calls, _MOST_KINDS)
             decl._eager_calls[key] = (ready, [t._dtype.np for t in inputs])
     else:
         ready = known[0]
@@ -247,6 +263,8 @@ def ready_for(decl: OpDecl, plan: CallPlan, attrs: dict[str, Any]) -> Ready:
         out = apply.output_dtypes(decl.signature.outputs, attrs)
         found = Ready(decl, attrs, out, plan)
         if key is not None:
+            _make_room(decl._eager_calls, _MOST_KINDS)
+            found.key = (decl.name, key)
             decl._eager_calls[key] = found
     return found
 

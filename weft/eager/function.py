@@ -126,24 +126,17 @@ class Function:
         else:
             args, kwargs = self.function_spec.canonical(args, kwargs)
         concrete = self._concrete(args, kwargs, values=False)
-        flat = nest.flatten([args, kwargs], expand_composites=True)
-        flat = [
-            x for item in flat for x in (_specs_of(item) if isinstance(item, TypeSpec) else [item])
-        ]
-        names: list[str] = []
-        n_args = len([x for x in flat if isinstance(x, (Tensor, TensorSpec)) or is_variable(x)])
-        for t in concrete.inputs[:n_args]:
-            user = t.op._attrs.get("_user_specified_name")
-            name = user.decode() if user else t.op.name
-            names.append(name)
-        concrete._arg_keywords = _unique(names)
-        positional = 0
-        for arg in args:
-            if isinstance(arg, (Tensor, TensorSpec)) or is_variable(arg):
-                positional += 1
-            elif nest.is_composite(arg) or nest.is_nested(arg) or isinstance(arg, TypeSpec):
+        captured = set(concrete.graph.internal_captures)
+        names = []
+        for t in concrete.inputs:
+            if t in captured:
                 break
-        concrete._num_positional_args = positional
+            user = t.op._attrs.get("_user_specified_name")
+            if user is None:
+                break  # looked up at each call
+            names.append(user.decode())
+        concrete._arg_keywords = _unique(names)
+        concrete._num_positional_args = len(names)
         return concrete
 
     def _checked_against_signature(self, args: tuple, kwargs: dict[str, Any]) -> tuple[tuple, dict]:
@@ -278,12 +271,6 @@ def _name_of(function: Callable) -> str:
         function = function.func
     name = getattr(function, "__name__", type(function).__name__)
     return "lambda" if name == "<lambda>" else name
-
-
-def _specs_of(spec: Any) -> list[Any]:
-    if isinstance(spec, TensorSpec):
-        return [spec]
-    return [s for part in nest.flatten(spec._component_specs) for s in _specs_of(part)]
 
 
 def _unique(names: list[str]) -> list[str]:

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from weft.framework import context
+from weft.framework import context, random_seed
 from weft.runtime.functions import FunctionPrograms
 from weft.runtime.resources import ResourceStore
 from weft.variables.resource import ANONYMOUS
@@ -62,3 +62,4 @@ class EagerStep:
 library = Library()
 programs = FunctionPrograms(library)
 resources = EagerResources()
+random_seed.on_eager_seed.append(resources.random.clear)

@@ -13,6 +13,7 @@ from weft.framework.tensor import Tensor
 from weft.framework.tensor_shape import TensorShape, as_shape
 
 _ids = itertools.count()
+_OF_GRAPHS = ("op", "graph", "name", "value_index")
 
 
 class EagerTensor(Tensor):
@@ -111,21 +112,12 @@ class EagerTensor(Tensor):
             "Error copying tensor to device: GPU:%d. No such device is visible." % index
         )
 
-    @property
-    def op(self) -> Any:
-        raise AttributeError("Tensor.op is meaningless when eager execution is enabled.")
+    def __getattr__(self, name: str) -> Any:
+        if name in _OF_GRAPHS:
+            raise AttributeError(f"Tensor.{name} is meaningless when eager execution is enabled.")
+        raise AttributeError(f"'EagerTensor' object has no attribute '{name}'")
 
-    @property
-    def graph(self) -> Any:
-        raise AttributeError("Tensor.graph is meaningless when eager execution is enabled.")
-
-    @property
-    def name(self) -> str:
-        raise AttributeError("Tensor.name is meaningless when eager execution is enabled.")
-
-    @property
-    def value_index(self) -> int:
-        raise AttributeError("Tensor.value_index is meaningless when eager execution is enabled.")
+    op = graph = name = value_index = property(None)  # type: ignore[assignment]
 
     def consumers(self) -> Any:
         raise NotImplementedError(

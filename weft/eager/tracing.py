@@ -57,19 +57,26 @@ def trace(
             inputs.of(a, arg_names[i] if i < len(arg_names) else "args") for i, a in enumerate(args)
         )
         inner_kwargs = {k: inputs.of(v, k) for k, v in sorted(kwargs.items())}
-        before = nest.flatten([inner_args, inner_kwargs])
         given = _copied((inner_args, inner_kwargs))
         graph.structured_input = _specs((inner_args, inner_kwargs))
         result = function(*given[0], **given[1])
         graph.structured_outputs, outputs = returned(graph, result, name)
-    after = nest.flatten([given[0], given[1]])
-    if len(before) != len(after) or any(a is not b for a, b in zip(before, after)):
+    if not _is_unchanged((inner_args, inner_kwargs), given):
         raise ValueError(
             "Function to be traced should not modify structure of input arguments. Check if your function has list "
             "and dictionary operations that alter input arguments, such as `list.pop`, `list.append`"
         )
     finish(graph, inputs, outputs)
     return graph
+
+
+def _is_unchanged(before: Any, after: Any) -> bool:
+    """Whether a function left the structures that it was called with as they were."""
+    try:
+        nest.assert_same_structure(before, after)
+    except (ValueError, TypeError):
+        return False
+    return all(a is b for a, b in zip(nest.flatten(before), nest.flatten(after)))
 
 
 def _copied(structure: Any) -> Any:

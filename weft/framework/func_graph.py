@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from weft.framework import context, dtypes, registry
+from weft.framework.export import export
 from weft.framework.graph import Graph
 from weft.framework.handle_data import handle_data
 from weft.framework.operation import Operation
@@ -321,6 +322,7 @@ def has_effect(op: Operation) -> bool:
     return decl.stateful or any(a.is_ref for a in decl.signature.inputs)
 
 
+@export("init_scope")
 @contextlib.contextmanager
 def init_scope() -> Iterator[None]:
     """Leaves functions and control flow: what is created inside lands in the outermost graph, or eagerly.

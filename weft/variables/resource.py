@@ -93,7 +93,7 @@ class BaseResourceVariable(VariableV1):
     def __repr__(self) -> str:
         text = f"<tf.Variable '{self.name}' shape={self.get_shape()} dtype={self.dtype.name}"
         if context.executing_eagerly() and not self._in_graph_mode:
-            return f"{text}, numpy={self.read_value().numpy()!r}>"
+            return f"{text}, numpy={self.read_value()._text(is_repr=True)}>"
         return text + ">"
 
     # -- its value -----------------------------------------------------------------------------------

@@ -34,7 +34,7 @@ class _Placeless:
 
 
 def _is_tensor_like(x: Any) -> bool:
-    return (
+    return not isinstance(x, (Undefined, UndefinedReturnValue)) and (
         isinstance(x, (Tensor, bool, int, float, complex, str, bytes, np.ndarray, np.generic))
         or nest.is_composite(x)
         or hasattr(x, "_dense_var_to_tensor")
