@@ -15,11 +15,12 @@ class Cell:
     is not initialised.
     """
 
-    __slots__ = ("name", "dtype", "shape", "value", "__weakref__", "extra")
+    __slots__ = ("name", "dtype", "shape", "value", "lock", "__weakref__", "extra")
 
     def __init__(self, name: str, dtype: Any = None, shape: tuple | None = None, value: Any = None):
         self.name, self.dtype, self.shape, self.value = name, dtype, shape, value
         self.extra: Any = None
+        self.lock: Any = None  # of the store that the cell belongs to; held while a step changes it
 
     @property
     def is_initialized(self) -> bool:
@@ -34,7 +35,11 @@ class Cell:
             try:
                 return np.asarray(value)
             except RuntimeError:
-                # Another thread's step took the array over, and has put a new one in its place by now.
+                # A step of another thread took the array over. It puts a new one in its place before it lets
+                # go of the lock.
+                if self.value is value and self.lock is not None:
+                    with self.lock:
+                        pass
                 if self.value is value:
                     raise
 

@@ -91,8 +91,10 @@ class Executable:
             new.append(value)
         # A reference that goes out (of an Assign that is fetched) is no array: it stays behind.
         self.references = [(i, v) for i, v in enumerate(outputs) if is_reference(v)]
+        # A value that goes out as it was read needs memory of its own: the next step may donate the cell's.
+        held = {id(v) for v in (*read, *written)}
         arrays = [
-            v if isinstance(v, TracedList) else xp.asarray(v)
+            v if isinstance(v, TracedList) else xp.copy(v) if id(v) in held else xp.asarray(v)
             for v in outputs
             if not is_reference(v)
         ]

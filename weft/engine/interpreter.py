@@ -65,6 +65,14 @@ class Context:
                 raise uninitialized(cell)
             self.xp.scatter_into(cell.writable(), index, updates, how)
 
+    def is_padded(self, indices: Any) -> bool:
+        """Whether there are more indices than are meant; only where they are traced."""
+        return False
+
+    def meant(self, indices: Any, outside: int) -> Any:
+        """The indices, those that only pad replaced by one that is out of bounds."""
+        return indices
+
     def random_cell(self, make: Any) -> Cell:
         """The cell of this node's random counter; `make()` gives its first value."""
         cell = self.resources.random.get(self.node.op)

@@ -196,6 +196,12 @@ class Program:
         if free:
             _mark_last_uses(nodes, set(self.outputs))
 
+    @property
+    def output_tensors(self) -> set[Tensor]:
+        """The tensors that the outputs are the values of."""
+        outputs = set(self.outputs)
+        return {tensor for tensor, slot in self.slot_of.items() if slot in outputs}
+
 
 def node_program(op: Operation) -> Program:
     """A program of one operation, with an input for each of its inputs, even where two are the same."""
@@ -205,6 +211,7 @@ def node_program(op: Operation) -> Program:
     program.nodes = [node]
     program.inputs, program.outputs = list(node.inputs), list(node.outputs)
     program.n_slots = n + m
+    program.slot_of = dict(zip(op._outputs, node.outputs))
     return program
 
 

@@ -56,8 +56,8 @@ class State:
     """The values of cells during a trace.
 
     A write is *masked* when it leaves the old value by itself where a condition fails; it holds good for the
-    conditions that were known as it was made, whose number is kept (-1: not masked). An update of some rows may be `pending`:
-    it is applied when somebody asks for the value, or at the end, when all conditions are known.
+    conditions that were known as it was made, whose number is kept (-1: not masked). So writes are `pending`
+    until somebody asks for the value, or the trace ends: then most conditions, or all, are known.
     """
 
     def __init__(self, initial: dict[Cell, Any], find: Callable[[Cell], Any]):
@@ -65,7 +65,7 @@ class State:
         self.read: dict[Cell, None] = {}
         self.written: dict[Cell, None] = {}
         self.masked: dict[Cell, int] = {}
-        self.pending: dict[Cell, list[Callable[[Any], Any]]] = {}
+        self.pending: dict[Cell, list[Pending]] = {}
         self._find = find
 
     def get(self, cell: Cell) -> Any:
@@ -79,6 +79,26 @@ class State:
         self.values[cell] = value
         self.masked[cell] = min(conditions, self.masked.get(cell, conditions))
         self.written.setdefault(cell)
+
+
+class Pending:
+    """A write that waits: a whole new value, or a change of some elements."""
+
+    __slots__ = ("value", "change")
+
+    def __init__(self, value: Any = None, change: Callable[[Any, Any], Any] | None = None):
+        self.value, self.change = value, change
+
+    def apply(self, xp: Any, old: Any, ok: Any) -> tuple[Any, bool]:
+        """The new value, and whether it is the old one where `ok` is false."""
+        if self.change is not None:
+            return self.change(old, ok), True
+        value = self.value
+        if ok is None:
+            return value, True
+        if old is None or old.shape != value.shape or value is old:
+            return value, value is old
+        return xp.where(ok, value, old), True
 
 
 class Room:
@@ -108,6 +128,8 @@ class TraceContext:
         self.created: set[Cell] = set()  # cells made during the trace of this body
         self.trip_bound: int | None = None  # of the loop whose body is traced
         self.room = Room()
+        self.program: Program = None  # type: ignore[assignment]
+        self._padded: dict[int, tuple[Any, Any]] = {}  # by id: (indices, how many of them count)
 
     @property
     def op(self) -> Any:
@@ -147,6 +169,9 @@ class TraceContext:
 
     def shape(self, cell: Cell) -> tuple:
         """The shape of a cell's value."""
+        for pending in reversed(self.state.pending.get(cell, ())):
+            if pending.value is not None:
+                return pending.value.shape
         value = self.state.get(cell)
         if value is None:
             raise interpreter.uninitialized(cell)
@@ -155,6 +180,10 @@ class TraceContext:
     def write(self, cell: Cell, value: Any, masked: bool = False) -> None:
         """Gives a cell a new value. Where a condition fails the old one stays; a kernel that sees to that
         itself (an update of some rows, dropped by `ctx.ok()`) says `masked`."""
+        if self.defers and not masked and hasattr(value, "shape"):
+            self.state.written.setdefault(cell)
+            self.state.pending[cell] = [Pending(value)]
+            return
         self.state.pending.pop(cell, None)
         self.state.set(cell, value, self.n_checks if masked else -1)
 
@@ -168,22 +197,37 @@ class TraceContext:
             self.write(cell, self.xp.scatter(self.read(cell), index, updates, how))
             return
 
-        def apply(ok: Any) -> Any:
+        def change(old: Any, ok: Any) -> Any:
             where = list(index)
             if ok is not None:
-                outside = self.state.values[cell].shape[position]
-                where[position] = self.xp.where(ok, where[position], outside)
-            return self.xp.scatter(self.state.values[cell], tuple(where), updates, how)
+                where[position] = self.xp.where(ok, where[position], old.shape[position])
+            return self.xp.scatter(old, tuple(where), updates, how)
 
-        self.state.written.setdefault(cell)
         if self.defers:
-            self.state.pending.setdefault(cell, []).append(apply)
+            self.state.written.setdefault(cell)
+            self.state.pending.setdefault(cell, []).append(Pending(change=change))
         else:
-            self.state.set(cell, apply(self.ok()), self.n_checks)
+            self.state.set(cell, change(self.state.get(cell), self.ok()), self.n_checks)
+
+    def mark_padded(self, indices: Any, count: Any) -> None:
+        """Notes that only the first `count` of these indices are meant."""
+        self._padded[id(indices)] = (indices, count)
+
+    def is_padded(self, indices: Any) -> bool:
+        return id(indices) in self._padded
+
+    def meant(self, indices: Any, outside: int) -> Any:
+        """The indices, those that only pad replaced by one that is out of bounds."""
+        found = self._padded.get(id(indices))
+        if found is None:
+            return indices
+        return self.xp.where(np.arange(indices.shape[0]) < found[1], indices, outside)
 
     def _apply_pending(self, cell: Cell) -> None:
-        for apply in self.state.pending.pop(cell):
-            self.state.set(cell, apply(self.ok()), self.n_checks)
+        for pending in self.state.pending.pop(cell):
+            old = self.state.get(cell)
+            value, is_masked = pending.apply(self.xp, old, self.ok())
+            self.state.set(cell, value, self.n_checks if is_masked else -1)
 
     def finish(self) -> set[Cell]:
         """Applies what is pending. Gives the cells that keep their old value by themselves where a condition
@@ -257,8 +301,8 @@ def trace(program: Program, args: list[Any], ctx: TraceContext) -> list[Any]:
     values: list[Any] = [None] * program.n_slots
     for slot, value in zip(program.inputs, args):
         values[slot] = value
-    outer_node, outer_context = ctx.node, _current.context
-    _current.context = ctx
+    outer_node, outer_context, outer_program = ctx.node, _current.context, ctx.program
+    _current.context, ctx.program = ctx, program
     try:
         for node in program.nodes:
             ctx.node = node
@@ -266,7 +310,7 @@ def trace(program: Program, args: list[Any], ctx: TraceContext) -> list[Any]:
             for slot in node.frees:
                 values[slot] = None
     finally:
-        ctx.node, _current.context = outer_node, outer_context
+        ctx.node, _current.context, ctx.program = outer_node, outer_context, outer_program
     return [values[slot] for slot in program.outputs]
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from weft.framework import context
 from weft.framework.export import export
+from weft.framework.func_graph import init_scope
 from weft.variables import base
 from weft.variables.reference import RefVariable
 from weft.variables.resource import ResourceVariable
@@ -43,7 +44,10 @@ def use_resource(asked: bool | None) -> bool:
         asked = get_variable_scope().use_resource
     if asked is None:
         asked = _resource_is_default
-    return asked or context.executing_eagerly()
+    if asked:
+        return True
+    with init_scope():  # a function that is traced makes its variables outside of itself
+        return context.executing_eagerly()
 
 
 def _default_creator(next_creator: Any = None, **kwargs: Any) -> Any:

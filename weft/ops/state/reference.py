@@ -19,6 +19,7 @@ def find_cell(
     def make() -> Any:
         cell = ctx.new_cell(name, dtype, shape)
         cell.extra = "resource" if is_resource else None
+        cell.lock = ctx.resources.lock
         return cell
 
     cell = ctx.resources.get_or_create("variable", container, name, make)

@@ -17,6 +17,13 @@ Rule = Callable[[list[Any], Any], list[Any]]
 def update_rows(ctx: Any, cells: list[Any], indices: Any, per_row: Any, rule: Rule) -> None:
     """Replaces rows of the cells: `rule(rows of each cell, part of per_row)` gives the new rows, or None where
     a cell does not change."""
+    if ctx.is_padded(indices) or (ctx.tracing and indices.shape[0] == 1):
+        new = rule([ctx.read(cell)[indices] for cell in cells], per_row)
+        where = ctx.meant(indices, ctx.shape(cells[0])[0])
+        for cell, rows in zip(cells, new):
+            if rows is not None:
+                ctx.scatter(cell, (where,), rows, "update")
+        return
     if ctx.tracing:
         _traced(ctx, cells, indices, per_row, rule)
         return
@@ -45,12 +52,6 @@ def occurrences(indices: np.ndarray) -> list[Any]:
 def _traced(ctx: Any, cells: list[Any], indices: Any, per_row: Any, rule: Rule) -> None:
     xp = ctx.xp
     indices, per_row = xp.asarray(indices), xp.asarray(per_row)
-    if indices.shape[0] == 1:
-        new = rule([ctx.read(cell)[indices] for cell in cells], per_row)
-        for cell, rows in zip(cells, new):
-            if rows is not None:
-                ctx.scatter(cell, (indices,), rows, "update")
-        return
     order = xp.argsort(indices, stable=True)
     ordered = indices[order]
     is_new = xp.concatenate([xp.ones(1, bool), ordered[1:] != ordered[:-1]])

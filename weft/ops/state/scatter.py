@@ -18,7 +18,7 @@ def scatter_rows(ctx: Any, cell: Any, indices: Any, updates: Any, how: str) -> N
     index_checks.check_row_updates(shape, indices.shape, updates.shape)
     index_checks.check_rows(ctx.xp, indices, shape[0])
     if indices.size:
-        ctx.scatter(cell, (indices,), updates, how)
+        ctx.scatter(cell, (ctx.meant(indices, shape[0]),), updates, how)
 
 
 def scatter_nd(ctx: Any, cell: Any, indices: Any, updates: Any, how: str) -> None:
