@@ -101,6 +101,6 @@ def test_only_what_branches_is_converted():
     assert needs_conversion(lambda x: x if x else 0)
 
     def helper(x):
-        return [v for v in x]
+        return [v + 1 for v in x]
 
     assert needs_conversion(lambda x: helper(x))

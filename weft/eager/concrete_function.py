@@ -206,7 +206,7 @@ class ConcreteFunction:
                 inputs.append(conversion.convert_to_tensor(arg, self._signature[i].dtype))
             else:
                 raise ValueError(
-                    f"All inputs to `ConcreteFunction`s must be Tensors; on invocation of {self._func_graph.name}, the {i}-th "
+                    f"All inputs to `ConcreteFunction`s must be Tensors; on invocation of {graph.name}, the {i}-th "
                     f"input ({arg}) was not a Tensor."
                 )
         inputs += self.captured_inputs if captured is None else captured

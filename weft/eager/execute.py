@@ -160,7 +160,7 @@ def call(decl: OpDecl, args: tuple, kwargs: dict[str, Any], name: str | None) ->
     plan = decl._call_plan
     if plan is None:
         plan = apply.call_plan(decl)
-    known = None
+    known = inputs = None
     key: Any = None
     if len(args) == len(plan.inputs):
         parts: list[Any] = []
@@ -190,9 +190,7 @@ def call(decl: OpDecl, args: tuple, kwargs: dict[str, Any], name: str | None) ->
                     inputs = list(args)
                 else:
                     inputs = _as_tensors(args, known[1])
-                    if inputs is None:
-                        known = None
-    if known is None:
+    if known is None or inputs is None:
         ready, inputs = _resolve(decl, plan, args, kwargs, name)
         if key is not None and _is_regular(args, inputs, kwargs, plan):
             _make_room(decl._eager_calls, _MOST_KINDS)
@@ -310,8 +308,12 @@ def run(ready: Ready, inputs: list[Any], name: str | None = None) -> list[Any]:
                 value = interpreter.as_array(value, dtype.np)
             outputs.append(EagerTensor(value, dtype))
     else:
-        if type(result) is not np.ndarray and ready.output_np[0] is not None:
-            result = interpreter.as_array(result, ready.output_np[0])
+        if type(result) is not np.ndarray:
+            wanted = ready.output_np[0]
+            if isinstance(result, np.generic) and result.dtype.kind != "V":
+                result = np.asarray(result, wanted)
+            elif wanted is not None:
+                result = interpreter.as_array(result, wanted)
         outputs = [EagerTensor(result, ready.dtypes[0])]
     if ready.makes_resource:
         outputs[0]._id  # noqa: B018  numbers resources in the order in which they are made

@@ -11,14 +11,14 @@ from typing import Any
 
 from weft.eager import tracing
 from weft.eager.concrete_function import ConcreteFunction
-from weft.eager.function_spec import FunctionSpec, cache_key, is_variable
+from weft.eager.function_spec import FunctionSpec, cache_key
 from weft.eager.function_variables import CreatedVariables
 from weft.framework import context, nest
 from weft.framework.export import export
 from weft.framework.func_graph import FuncGraph
 from weft.framework.shape_rules import relax
 from weft.framework.tensor import Tensor
-from weft.framework.type_spec import TensorSpec, TypeSpec
+from weft.framework.type_spec import TensorSpec
 
 _runs_eagerly = False
 _compiles_at_once = False

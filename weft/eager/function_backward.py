@@ -23,6 +23,7 @@ class Backward:
         self.graph = graph = FuncGraph(f"__backward_{forward.name}_{id(self)}", body)
         graph._collections, graph._devices = {}, []
         self.ys = ys
+        self.function: Any = None  # of the graph; set by who calls it
         self.structure: list[Any] = []  # for each x: None, or the gradient's structure
         with stop_recording(), graph.as_default():
             given = [

@@ -65,7 +65,7 @@ class CreatedVariables:
                 "`tf.Variable(lambda : tf.truncated_normal([10, 40]))`) when building functions. Please file a "
                 "feature request if this restriction inconveniences you."
             )
-        body = value.graph
+        body: Any = value.graph
         view = body.view("initial_value", list(body.inputs), [value])
         view.runs_everything = False
         view.control_outputs = []

@@ -136,7 +136,7 @@ class _Inputs:
         if is_variable(leaf):
             if any(leaf.handle is h for h in self.handles):
                 return leaf
-            inner = self.graph.capture(leaf.handle, name=_op_name(name))
+            inner: Any = self.graph.capture(leaf.handle, name=_op_name(name))
             inner._handle_data = HandleData(leaf.shape.dims_tuple, leaf.dtype)
             inner.op._set_attr("_user_specified_name", _text_attr(name))
             self.handles.append(leaf.handle)
@@ -145,8 +145,8 @@ class _Inputs:
             return leaf
         return leaf
 
-    def _add(self, dtype: Any, dims: Any, name: str) -> Tensor:
-        tensor = self.graph._placeholder(dtype, dims, _op_name(name))
+    def _add(self, dtype: Any, dims: Any, name: str) -> Any:
+        tensor: Any = self.graph._placeholder(dtype, dims, _op_name(name))
         tensor.op._set_attr("_user_specified_name", _text_attr(name))
         self.tensors.append(tensor)
         self.names.append(name)
@@ -198,7 +198,7 @@ def returned(graph: FuncGraph, result: Any, name: str) -> tuple[Any, list[Tensor
     def tensor(x: Any) -> Tensor:
         x = graph.capture(conversion.convert_to_tensor(x))
         data = handle_data(x) if x.dtype.name == "resource" else None
-        out = identity(x)
+        out: Any = identity(x)
         if data is not None:
             out._handle_data = data
         flat.append(out)

@@ -146,7 +146,7 @@ def copy_into(
                     t.op._decl, [], dict(t.op._attrs), [t.dtype], t.op.name
                 )._outputs[0]
         else:
-            copy = graph._placeholder(t.dtype, t._dims, t.op.name)
+            copy: Any = graph._placeholder(t.dtype, t._dims, t.op.name)
             if "_user_specified_name" in t.op._attrs:
                 copy.op._attrs["_user_specified_name"] = t.op._attrs["_user_specified_name"]
         data = getattr(t, "_handle_data", None)

@@ -124,16 +124,21 @@ def converted_call(
     return transformed(*full, **kwargs)
 
 
+def _inherited_call(cls: type) -> Any:
+    return next((vars(c)["__call__"] for c in cls.__mro__ if "__call__" in vars(c)), None)
+
+
 def _target(f: Any, args: tuple) -> tuple[Any, tuple]:
     """The Python function to convert for a call, with its arguments; None where there is none."""
     if isinstance(f, type) or is_left_alone(f):
         return None, args
+    target: Any
     if inspect.ismethod(f):
         target, args = f.__func__, (f.__self__, *args)
     elif isinstance(f, types.FunctionType):
         target = f
     else:
-        target = getattr(type(f), "__call__", None)
+        target = vars(type(f)).get("__call__") or _inherited_call(type(f))
         args = (f, *args)
     if not isinstance(target, types.FunctionType) or is_left_alone(target):
         return None, args

@@ -37,7 +37,9 @@ def _needs(function: Any, seen: set[Any], depth: int) -> bool:
     if inspect.ismethod(function):
         owner, function = type(function.__self__), function.__func__
     if not isinstance(function, types.FunctionType):
-        call = getattr(type(function), "__call__", None)
+        call = next(
+            (vars(c)["__call__"] for c in type(function).__mro__ if "__call__" in vars(c)), None
+        )
         if not isinstance(call, types.FunctionType) or is_left_alone(call):
             return False
         owner, function = type(function), call

@@ -80,7 +80,7 @@ def _zeros(like: Any) -> Any:
     dims = [1 if d is None else d for d in (like._dims or ())]
     zero = (
         np.zeros((), like.dtype.base_dtype.np)
-        if like.dtype.base_dtype.np != object
+        if like.dtype.base_dtype is not dtypes.string
         else np.array(b"", object)
     )
     filled = registry.get("Fill")(
@@ -177,7 +177,7 @@ def _if(
 
 def _match(names: tuple, one: tuple, two: tuple, templates: dict[int, Any]) -> None:
     """Raises unless both branches give results of the same kinds."""
-    (state, a), (_, b) = one, two
+    (_, a), (_, b) = one, two
     if len(a) != len(b):
         raise ValueError(
             f"The branches of an `if` on a tensor give structures that differ to one of {', '.join(map(str, names))}."
@@ -357,11 +357,9 @@ def _graph_loop(
     given = {k: v for k, v in opts.items() if k in allowed}
     dummy = not loose
     variables = loose or [conversion.convert_to_tensor(0)]
+    run: tuple[Callable, Callable] = (run_test, run_body)
     if dummy:
-        inner_test, inner_body = run_test, run_body
-        run = (lambda i: inner_test(), lambda i: (inner_body(), i)[1:])
-    else:
-        run = (run_test, run_body)
+        run = (lambda i: run_test(), lambda i: (run_body(), i)[1:])
     try:
         results = while_loop(run[0], run[1], variables, return_same_structure=True, **given)
     finally:
