@@ -54,7 +54,7 @@ class OpError(Exception):
         cls.__init__ = __init__
         _CLASS_OF_CODE[code] = cls
 
-    def __init__(self, node_def: Any, op: Any, message: str, error_code: int):
+    def __init__(self, node_def: Any, op: Any, message: str, error_code: int = UNKNOWN):
         super().__init__()
         self._node_def = node_def
         self._op = op
