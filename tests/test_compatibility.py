@@ -1,0 +1,83 @@
+"""`import tensorflow` as weft, and `weft run`."""
+
+import subprocess
+import sys
+
+import pytest
+
+import weft
+
+
+def run(tmp_path, source, *args):
+    script = tmp_path / "program.py"
+    script.write_text(source)
+    return subprocess.run(
+        [sys.executable, "-m", "weft", "run", str(script), *args],
+        capture_output=True,
+        text=True,
+        timeout=100,
+    )
+
+
+def test_a_program_runs_as_under_python(tmp_path):
+    source = (
+        "import sys, tensorflow as tf\n"
+        "import tensorflow.compat.v1 as v1\n"
+        "from tensorflow.compat.v1 import placeholder\n"
+        "assert v1 is tf and tf.__version__.startswith('1.15')\n"
+        "print(__name__, sys.argv[1:], tf.Session().run(tf.constant(2) + 3))\n"
+        "sys.exit(7)\n"
+    )
+    done = run(tmp_path, source, "--flag", "-x")
+    assert done.stdout == "__main__ ['--flag', '-x'] 5\n"
+    assert done.returncode == 7
+
+
+def test_a_traceback_shows_the_programs_own_calls(tmp_path):
+    done = run(tmp_path, "def f():\n    raise ValueError('sorry')\nf()\n")
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1] == "ValueError: sorry"
+    assert "run_script" not in done.stderr
+
+
+def test_a_missing_script_is_told(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-m", "weft", "run", str(tmp_path / "no.py")], capture_output=True, text=True
+    )
+    assert done.returncode == 2
+    assert "can't open file" in done.stderr
+
+
+def test_flags_and_app_run(tmp_path):
+    source = (
+        "import tensorflow as tf\n"
+        "tf.app.flags.DEFINE_integer('steps', 3, 'How many.')\n"
+        "FLAGS = tf.app.flags.FLAGS\n"
+        "def main(argv):\n    print(FLAGS.steps, argv[1:])\n"
+        "if __name__ == '__main__':\n    tf.app.run()\n"
+    )
+    assert run(tmp_path, source, "--steps=5", "rest").stdout == "5 ['rest']\n"
+
+
+def test_internal_modules_are_told_from_public_ones(tmp_path):
+    done = run(tmp_path, "import tensorflow.python.ops.nothing\n")
+    assert "internals" in done.stderr.splitlines()[-1]
+    source = "from tensorflow.python.client import timeline\nprint(timeline.Timeline.__name__)\n"
+    assert run(tmp_path, source).stdout == "Timeline\n"
+
+
+def test_installing_twice_and_taking_back():
+    before = dict(sys.modules)
+    try:
+        weft.install_as_tensorflow()
+        weft.install_as_tensorflow()
+        import tensorflow
+
+        assert tensorflow is weft
+    finally:
+        from weft.compatibility import uninstall_as_tensorflow
+
+        uninstall_as_tensorflow()
+    assert "tensorflow" not in sys.modules or "tensorflow" in before
+    with pytest.raises(ImportError):
+        import tensorflow.nothing  # noqa: F401
