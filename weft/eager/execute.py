@@ -175,11 +175,13 @@ def call(decl: OpDecl, args: tuple, kwargs: dict[str, Any], name: str | None) ->
             elif kind is float or kind is int or kind is bool:
                 parts.append(kind)
                 plain = False
+            elif hasattr(kind, "_dense_var_to_tensor"):
+                return call(decl, tuple([_value(v) for v in args]), kwargs, name)
             else:
                 break
         else:
-            if kwargs:
-                parts.extend(kwargs.items())
+            for name_, value in kwargs.items():
+                parts += (name_, type(value), value)
             key = tuple(parts)
             try:
                 known = decl._eager_calls.get(key)
@@ -201,6 +203,11 @@ def call(decl: OpDecl, args: tuple, kwargs: dict[str, Any], name: str | None) ->
     if ready.single:
         return outputs[0]
     return apply.pack(decl, (None, outputs, ready.attrs), plan)
+
+
+def _value(x: Any) -> Any:
+    """A variable's value; anything else as it is."""
+    return x._dense_var_to_tensor() if hasattr(type(x), "_dense_var_to_tensor") else x
 
 
 def _as_tensors(args: tuple, kinds: list[Any]) -> list[Any] | None:
@@ -365,7 +372,7 @@ def _refuse(tensor: Any, decl: OpDecl) -> None:
 
 
 apply.call_eagerly = call
-conversion.make_eager = make  # type: ignore[attr-defined]
+conversion.make_eager = make
 __all__ = [
     "EagerContext",
     "EagerOp",

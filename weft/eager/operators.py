@@ -21,7 +21,12 @@ def _binary(
     general = getattr(Tensor, method)
 
     def operator(self: Any, other: Any) -> Any:
-        if type(other) is EagerTensor and _current.eager and (fits is None or fits(self._dtype)):
+        kind = type(other)
+        if (
+            (kind is EagerTensor or (kind is float or kind is int) and self._dtype in _FLOATS)
+            and _current.eager
+            and (fits is None or fits(self._dtype))
+        ):
             return call(decl, (self, other), _NO_ATTRS, name)
         return general(self, other)
 

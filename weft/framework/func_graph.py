@@ -11,7 +11,7 @@ from weft.framework.export import export
 from weft.framework.graph import Graph
 from weft.framework.handle_data import handle_data
 from weft.framework.operation import Operation
-from weft.framework.recording import record_step, stop_recording
+from weft.framework.recording import record_step, recording, stop_recording
 from weft.framework.registry import OpDecl
 from weft.framework.tensor import Tensor
 
@@ -328,6 +328,13 @@ def init_scope() -> Iterator[None]:
     """Leaves functions and control flow: what is created inside lands in the outermost graph, or eagerly.
     Gradient tapes do not see it."""
     graphs, modes = context.current.graphs, context.current.modes
+    if not graphs and context.current.eager:
+        before, recording.tapes = recording.tapes, []
+        try:
+            yield
+        finally:
+            recording.tapes = before
+        return
     with stop_recording():
         if not graphs or not graphs[-1].building_function:
             with context.get_default_graph().control_dependencies(None):
