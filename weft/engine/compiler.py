@@ -98,6 +98,8 @@ class Executable:
             for v in outputs
             if not is_reference(v)
         ]
+        if ok is None and not arrays:
+            ok = xp.asarray(True)  # something to wait for
         return arrays, new, ok
 
     def __call__(self, args: list[Any], ctx: Any) -> list[Any]:
@@ -118,7 +120,14 @@ class Executable:
                     cell.value = value
         else:
             outputs, _, ok = self.jitted(tuple(args), (), ())
-        if ok is not None and not ok:
+        # XLA may still be reading the arrays that were fed; when the step is over they are the caller's again.
+        if ok is None:
+            first = outputs[0]
+            if isinstance(first, TracedList):
+                load_jax().block_until_ready(first)
+            else:
+                first.block_until_ready()
+        elif not ok:
             raise CheckFailed()
         for i, cell in self.references:
             outputs.insert(i, cell)

@@ -19,6 +19,9 @@ class Context:
     tracing = False
     xp: Any = numpy_namespace
     new_cell = Cell
+    # Whether nobody outside of the step holds an array that owns its memory: what is fed, and what Python
+    # functions return, comes as views. A variable then keeps such an array without a copy.
+    adopts = False
 
     def __init__(self, resources: Any, step: Any = None, functions: Any = None):
         self.resources = resources

@@ -78,6 +78,7 @@ def run(
     resources = session.resources
     step = Step(session)
     ctx = interpreter.Context(resources, step, session._functions)
+    ctx.adopts = True
     if plan.many_devices:
         ctx = ContextOfDevice(session, step, ctx)  # type: ignore[assignment]
     template = plan.template

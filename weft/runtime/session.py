@@ -321,7 +321,7 @@ def _feed_value(tensor: Tensor, value: Any) -> Any:
     if dtype is None:
         return value
     if type(value) is np.ndarray and value.dtype is dtype and dtype.kind != "O":
-        array = value
+        array = value.view()  # not the caller's own: a variable may keep an array that is nobody's
     elif dtype.kind == "O":
         try:
             array = to_array(value, tensor._dtype.base_dtype)
@@ -339,6 +339,8 @@ def _feed_value(tensor: Tensor, value: Any) -> Any:
                 )
         try:
             array = np.asarray(value, dtype)
+            if array is value:
+                array = array.view()
         except (TypeError, ValueError) as e:
             raise type(e)(
                 f"Cannot feed a value for Tensor {tensor.name!r} of dtype {dtype}: {e}"

@@ -104,7 +104,7 @@ def _result(value: Any, dtype: dtypes.DType, i: int, token: str) -> np.ndarray:
             f"{i}-th value returned by {token} is {_NAMES.get(found.name, found.name)}, but expects "
             f"{_NAMES.get(dtype.name, dtype.name)}",
         )
-    return array
+    return array.view()  # the function may keep the array itself
 
 
 def _call(ctx: Any, input: list[Any], token: str, types: list[dtypes.DType]) -> list[np.ndarray]:

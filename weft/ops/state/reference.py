@@ -137,6 +137,8 @@ def owned(ctx: Any, value: Any) -> Any:
     """A value that a variable may keep: its own, since a fed array is its owner's to change."""
     if ctx.tracing:
         return value
+    if ctx.adopts and value.base is None and value.flags.writeable:
+        return value
     return ctx.xp.array(value)
 
 
@@ -158,7 +160,9 @@ def assign(ctx, ref, value, *, validate_shape):
                 "Assign requires shapes of both tensors to match. lhs shape= "
                 f"{text(shape)} rhs shape= {text(value.shape)}",
             )
-    ctx.write(ref, owned(ctx, value))
+    value = owned(ctx, value)
+    with ctx.lock:
+        ctx.write(ref, value)
     return ref
 
 

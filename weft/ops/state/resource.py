@@ -74,7 +74,9 @@ def assign_variable_op(ctx, resource, value, *, dtype):
             f"Trying to assign variable with wrong dtype. Expected {short_name(resource.dtype)} got "
             f"{short_name(dtype)}",
         )
-    ctx.write(resource, owned(ctx, value))
+    value = owned(ctx, value)
+    with ctx.lock:
+        ctx.write(resource, value)
 
 
 @assign_variable_op.shape
