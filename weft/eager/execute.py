@@ -162,6 +162,11 @@ def call(decl: OpDecl, args: tuple, kwargs: dict[str, Any], name: str | None) ->
         plan = apply.call_plan(decl)
     known = inputs = None
     key: Any = None
+    if len(args) < len(plan.inputs):
+        rest = plan.input_names[len(args) :]
+        if all(n in kwargs for n in rest):
+            kwargs = dict(kwargs)
+            args = (*args, *[kwargs.pop(n) for n in rest])
     if len(args) == len(plan.inputs):
         parts: list[Any] = []
         plain = True

@@ -12,6 +12,8 @@ from weft.framework.tensor import Tensor
 
 # What to make a constant with: set by the op library (graph) and by eager execution.
 make_constant: Callable[..., Any] | None = None
+# What makes an eager tensor of an array: set by eager execution.
+make_eager: Any = None
 
 _functions: dict[int, list[tuple[Any, Callable]]] = {}  # by priority
 _by_type: dict[type, list[Callable]] = {}  # cache

@@ -195,10 +195,10 @@ def _scalar_of(tensor: Any, memo: dict, depth: int) -> int | None:
     if kind == "Unpack" and inputs[0]._rank() == 1:
         return _at(_vector(inputs[0], memo, depth + 1), tensor._index)
     if kind in ("GatherV2", "Gather") and inputs[0]._rank() == 1:
-        where = constant_value(inputs[1])
-        if where is None or where.ndim != 0 or where < 0:
+        index = constant_value(inputs[1])
+        if index is None or index.ndim != 0 or index < 0:
             return None
-        return _at(_vector(inputs[0], memo, depth + 1), int(where))
+        return _at(_vector(inputs[0], memo, depth + 1), int(index))
     if kind in ("Squeeze", "Reshape"):
         inner = inputs[0]
         if inner._rank() == 0:

@@ -51,12 +51,13 @@ def _eager_of_shape(value: Any, dtype: Any, shape: TensorShape, verify: bool) ->
     """An eager constant of a shape: as many elements, or one that is repeated."""
     array = to_array(value, dtype)
     count = shape.num_elements()
-    if verify and array.shape != shape.dims_tuple:
+    sizes: Any = shape.dims_tuple
+    if verify and array.shape != sizes:
         raise TypeError(f"Expected Tensor's shape: {shape}, got {TensorShape(array.shape)}.")
     if array.size == count:
-        array = array.reshape(shape.dims_tuple)
+        array = array.reshape(sizes)
     elif array.size == 1 and count is not None:
-        array = np.broadcast_to(array.reshape(()), shape.dims_tuple)
+        array = np.broadcast_to(array.reshape(()), sizes)
     else:
         raise TypeError(
             "Eager execution of tf.constant with unsupported shape (value has "
@@ -96,7 +97,7 @@ def _shape_to_tensor(
 ) -> Any:
     if not value.is_fully_defined():
         raise ValueError(f"Cannot convert a partially known TensorShape to a Tensor: {value}")
-    sizes = value.as_list()
+    sizes: list[Any] = value.as_list()
     if dtype is None:
         dtype = dtypes.int64 if any(s >= 2**31 for s in sizes) else dtypes.int32
     if dtype not in (dtypes.int32, dtypes.int64):

@@ -397,7 +397,7 @@ def _(op, grad):
 
 def _new_diagonal_shape(op: Any, grad: Any) -> Any:
     """The shape of the new main diagonal, as numbers where they are known."""
-    dims = merge(op.inputs[0]._dims, grad._dims)
+    dims: Any = merge(op.inputs[0]._dims, grad._dims)
     if dims is not None and None not in dims:
         return [*dims[:-2], min(dims[-2:])]
     shape, rank = shape_of.shape(grad), shape_of.rank(grad)

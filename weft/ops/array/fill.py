@@ -127,8 +127,8 @@ def _(shape, *, const):
     return const.shape("shape")
 
 
-def _static_sizes(shape: Any) -> tuple[int, ...] | None:
-    """The sizes that a Python value gives, or None where they are not plain numbers."""
+def _static_sizes(shape: Any) -> Any:
+    """The tuple of sizes that a Python value gives, or None where they are not plain numbers."""
     if isinstance(shape, TensorShape):
         return shape.dims_tuple if is_full(shape.dims_tuple) else None
     if isinstance(shape, np.ndarray):

@@ -67,7 +67,9 @@ def get_item(tensor: Any, spec: Any, var: Any = None) -> Any:
     begin_mask = end_mask = ellipsis_mask = new_axis_mask = shrink_axis_mask = 0
     plain = True
     for i, s in enumerate(spec):
-        first, last, step = 0, 0, 1
+        first: Any = 0
+        last: Any = 0
+        step: Any = 1
         if isinstance(s, slice):
             if _given(s.start):
                 _check_index(s.start)
@@ -95,12 +97,13 @@ def get_item(tensor: Any, spec: Any, var: Any = None) -> Any:
         end.append(last)
         strides.append(step)
     with name_scope(None, "strided_slice", [tensor, *begin, *end, *strides]) as name:
-        bounds = (
-            _plain_bounds(begin, end, strides) if plain else _packed_bounds(begin, end, strides)
-        )
+        bounds = _plain_bounds if plain else _packed_bounds
+        first, last, step = bounds(begin, end, strides)
         return strided_slice(
             tensor,
-            *bounds,
+            first,
+            last,
+            step,
             begin_mask=begin_mask,
             end_mask=end_mask,
             shrink_axis_mask=shrink_axis_mask,

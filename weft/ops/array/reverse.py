@@ -67,7 +67,7 @@ def reverse_op(xp, tensor, axis):
 
 def _flipped(xp: Any, x: Any, axes: list[int]) -> Any:
     if isinstance(x, np.ndarray):
-        return np.flip(x, axes)
+        return np.flip(x, tuple(axes))
     return xp.lax.rev(x, axes) if axes else x
 
 

@@ -39,14 +39,14 @@ def _check_blocks(block: Any, around: Any, n: int, name: str) -> tuple[list[int]
     return blocks, pairs
 
 
-def _multiplied(batch: int | None, n: int) -> int | None:
-    return None if batch is None else batch * n
+def _multiplied(size: int | None, n: int) -> int | None:
+    return None if size is None else size * n
 
 
-def _divided(batch: int | None, n: int) -> int | None:
-    if batch is not None and n > 0 and batch % n:
-        raise ShapeError(f"Dimension size must be evenly divisible by {n} but is {batch} (batch)")
-    return None if batch is None or n <= 0 else batch // n
+def _divided(size: int | None, n: int) -> int | None:
+    if size is not None and n > 0 and size % n:
+        raise ShapeError(f"Dimension size must be evenly divisible by {n} but is {size}")
+    return None if size is None or n <= 0 else size // n
 
 
 def _to_batch_shape(shape: Shape, blocks: list[int], paddings: list[list[int]]) -> tuple:
@@ -347,13 +347,8 @@ def _to_depth(shape: Shape, b: int, data_format: str) -> Shape:
     out = list(shape)
     *space, c = _axes(data_format)
     for a in space:
-        if shape[a] is not None:
-            if shape[a] % b:
-                raise ShapeError(
-                    f"Dimension size must be evenly divisible by {b} but is {shape[a]}"
-                )
-            out[a] = shape[a] // b
-    out[c] = None if shape[c] is None else shape[c] * b * b
+        out[a] = _divided(shape[a], b)
+    out[c] = _multiplied(shape[c], b * b)
     return tuple(out)
 
 
@@ -390,13 +385,8 @@ def _to_space(shape: Shape, b: int, data_format: str) -> Shape:
     out = list(shape)
     *space, c = _axes(data_format)
     for a in space:
-        out[a] = None if shape[a] is None else shape[a] * b
-    if shape[c] is not None:
-        if shape[c] % (b * b):
-            raise ShapeError(
-                f"Dimension size must be evenly divisible by {b * b} but is {shape[c]}"
-            )
-        out[c] = shape[c] // (b * b)
+        out[a] = _multiplied(shape[a], b)
+    out[c] = _divided(shape[c], b * b)
     return tuple(out)
 
 

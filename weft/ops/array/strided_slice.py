@@ -59,9 +59,9 @@ def _dynamic(op: Any, shape: tuple, begin: Any, masks: Masks, xp: Any) -> tuple[
             bit = 1 << i
             if (b[i] is None and not masks[0] & bit) or (e[i] is None and not masks[1] & bit):
                 raise ValueError(f"The bounds of dimension {i} of a strided slice are not known")
-            start, n, stride = one_range(size, b[i] or 0, e[i] or 0, s[i], i, masks)
-            if stride != 1:
+            if s[i] != 1:
                 raise ValueError("A strided slice with traced indices needs strides of 1")
+            start, n, _ = one_range(size, b[i] or 0, e[i] or 0, 1, i, masks)
             starts.append(start)
             sizes.append(n)
             final.append(n)
@@ -92,7 +92,7 @@ def _static_inputs(op: Any) -> tuple[str, ...]:
 
 def _shape_rule(input: Any, begin: Any, end: Any, strides: Any, const: Any, masks: Masks) -> Any:
     lengths = (vector(begin, "begin")[0], vector(end, "end")[0], vector(strides, "strides")[0])  # type: ignore[index]
-    values = [const.elements(n) for n in ("begin", "end", "strides")]
+    values = (const.elements("begin"), const.elements("end"), const.elements("strides"))
     return static_shape(input, lengths, *values, masks)
 
 
