@@ -103,7 +103,9 @@ def _spreads_over_rows(tensor: Any, rows: Any) -> bool:
 
 def rows_only(op: Any) -> bool:
     """Whether the result of a Unique is only used to choose rows of variables that change."""
-    return op._inputs[0]._dtype.base_dtype.is_integer and padded_tensors(op) is not None
+    if not op._inputs[0]._dtype.base_dtype.is_integer or not op._outputs[0]._consumers:
+        return False
+    return padded_tensors(op) is not None
 
 
 def traced_unique(ctx: Any, x: Any, dtype: Any) -> tuple[Any, Any]:
