@@ -164,13 +164,17 @@ class Program:
         outputs: list[Tensor],
         name: str = "",
         free: bool = True,
+        aliases: dict[Tensor, Tensor] | None = None,
     ):
         slot_of: dict[Tensor, int] = {}
         for t in inputs:
             slot_of.setdefault(t, len(slot_of))
+        for t, same in (aliases or {}).items():
+            slot_of.setdefault(t, slot_of[same])
         self.inputs = [slot_of[t] for t in inputs]
         nodes = []
         fed = set(slot_of)
+        n_slots = max(slot_of.values(), default=-1) + 1
         for op in ops:
             outs = []
             if op._outputs and all(t in fed for t in op._outputs):
@@ -179,11 +183,13 @@ class Program:
                 if t in fed:
                     outs.append(-1)  # fed: what the op gives is dropped
                 else:
-                    outs.append(slot_of.setdefault(t, len(slot_of)))
+                    slot = slot_of.setdefault(t, n_slots)
+                    n_slots = max(n_slots, slot + 1)
+                    outs.append(slot)
             nodes.append(Node(op, tuple(slot_of[t] for t in op._inputs), tuple(outs)))
         self.nodes = nodes
         self.outputs = [slot_of[t] for t in outputs]
-        self.n_slots = len(slot_of)
+        self.n_slots = n_slots
         self.slot_of = slot_of
         self.name = name
         self.memo: dict[Any, Any] = {}
@@ -232,7 +238,7 @@ def order(
 ) -> list[Operation]:
     """The operations that the targets need, inputs before consumers; tensors in `cut` need nothing.
 
-    Loops of imported TensorFlow 1 graphs (NextIteration) close through their Merge and are not followed.
+    Loops of imported TensorFlow 1 graphs close through a Merge: the NextIteration comes after it.
     """
     out: list[Operation] = []
     state: dict[Operation, int] = {}  # 1: entered, 2: done
@@ -258,6 +264,7 @@ def order(
                 if o._decl.name in ("NextIteration", "RefNextIteration") and op._decl.name.endswith(
                     "Merge"
                 ):
+                    stack.insert(0, (o, False))
                     continue
                 stack.append((o, False))
     return out

@@ -44,6 +44,7 @@ import weft.ops.flow.loop_gradient
 import weft.ops.flow.print_function
 import weft.ops.flow.py_func
 import weft.ops.flow.sequence_functions
+import weft.ops.flow.switch_merge
 import weft.ops.flow.tensor_array
 import weft.ops.flow.while_loop
 import weft.ops.linalg.svd

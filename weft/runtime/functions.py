@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import heapq
+import weakref
 from typing import Any
 
 from weft.engine.program import Node, Program, called_functions, order
 from weft.engine.static_values import static_arguments
 from weft.framework import dtypes, errors
+from weft.framework.operation import Operation
+from weft.framework.tensor import Tensor
 
 
 class FunctionPrograms:
@@ -17,10 +20,14 @@ class FunctionPrograms:
         self._graph = graph
         self._programs: dict[str, tuple[Any, int, Program]] = {}
         self._why: dict[str, str] = {}
+        self._local: weakref.WeakValueDictionary[str, CutFunction] = weakref.WeakValueDictionary()
         self._gradients: dict[str, str] = {}
 
     def program(self, name: str) -> Program:
         """The program of a function; NotFoundError if the library has none of that name."""
+        local = self._local.get(name)
+        if local is not None:
+            return local.program
         found = self._programs.get(name)
         function = self._graph._get_function(name)
         if function is None:
@@ -32,6 +39,10 @@ class FunctionPrograms:
             found = self._programs[name] = (function, wanted, function_program(function))
             self._why.pop(name, None)
         return found[2]
+
+    def add_local(self, function: CutFunction) -> None:
+        """Makes a function known that a plan has, and for as long as it has it."""
+        self._local[function.name] = function
 
     def gradient_of(self, name: str) -> str:
         """The name of the function that computes the gradient of a function."""
@@ -97,6 +108,22 @@ class FunctionPrograms:
         return known
 
 
+class CutFunction:
+    """A function that a plan cut out of a graph: its inputs and outputs are tensors of the graph."""
+
+    def __init__(
+        self,
+        name: str,
+        inputs: list[Tensor],
+        outputs: list[Tensor],
+        ops: list[Operation],
+        aliases: dict[Tensor, Tensor],
+    ):
+        self.name = name
+        # `aliases`: tensors that are the same as one of the inputs.
+        self.program = Program(ops, inputs, outputs, name, aliases=aliases)
+
+
 def _is_temporary(reference: Any) -> bool:
     """Whether a reference, maybe handed on by assignments, is one to a TemporaryVariable."""
     while reference._op._inputs and reference._op._inputs[0]._dtype._is_ref_dtype:
@@ -116,6 +143,10 @@ def in_order_of_creation(ops: list[Any]) -> list[Any]:
     """The operations as the program wrote them, as far as that is an order they can run in."""
     by_id = sorted(ops, key=lambda op: op._id)
     position = {op: i for i, op in enumerate(by_id)}
+    planned = [op for op in ops if type(op) is not Operation]  # whose outputs are tensors of others
+    for op in planned:
+        for t in op._outputs:
+            position.setdefault(t._op, position[op])
     waits: dict[Any, int] = {}
     followers: dict[Any, list[Any]] = {}
     late = False
@@ -126,7 +157,7 @@ def in_order_of_creation(ops: list[Any]) -> list[Any]:
             if at is not None and not _closes_loop(other, op):
                 late = late or at >= i
                 n += 1
-                followers.setdefault(other, []).append(op)
+                followers.setdefault(by_id[at], []).append(op)
         waits[op] = n
     if not late:
         return by_id

@@ -13,6 +13,7 @@ from weft.engine.program import Node, Program, order
 from weft.framework import dtypes
 from weft.framework.operation import Operation
 from weft.framework.tensor import Tensor
+from weft.runtime import v1_control_flow
 from weft.runtime.devices import Device
 from weft.runtime.functions import in_order_of_creation
 from weft.runtime.placement import place
@@ -52,9 +53,20 @@ class Plan:
         self.fetches, self.targets, self.feeds = fetches, targets, feeds
         cut = set(feeds)
         wanted = [t._op for t in fetches if t not in cut] + targets
-        ops = in_order_of_creation(order(wanted, cut))
+        ops = order(wanted, cut)
         self.pruned = len(graph._ops) - len(ops)
+        if v1_control_flow.has_control_flow(ops):
+            ops = v1_control_flow.replace(graph, ops, fetches, targets, cut, functions)
+        ops = in_order_of_creation(ops)
         self.ops = ops
+        # Operations that stand for others of the graph give tensors of these.
+        self.source: dict[Operation, Operation] = {
+            t._op: op for op in ops if type(op) is not Operation for t in op._outputs
+        }
+        self.users: dict[Tensor, list[Operation]] = {}
+        for op in ops:
+            for t in op._inputs:
+                self.users.setdefault(t, []).append(op)
         self.compilable = {op: can_compile(op, functions) for op in ops}
         self.placed = place(ops, devices, soft_placement, self.compilable.__getitem__)
         # Where a step has one device its state has one owner, and that is the session's own.
@@ -106,6 +118,7 @@ class Plan:
                 continue
             level = 0
             for source in [t._op for t in op._inputs if t not in cut] + op._control_inputs:
+                source = self.source.get(source, source)
                 before = out_level.get(source, 0)
                 # An edge between devices is a transfer: what is behind it is of a later level.
                 if source not in constant and placed.get(source) is not placed[op]:
@@ -140,7 +153,7 @@ class Plan:
             for t in op._inputs:
                 if t._op in small and t not in cut:
                     constants.setdefault(t._op)
-                elif t._op not in inside or t in cut:
+                elif self.source.get(t._op, t._op) not in inside or t in cut:
                     inputs.setdefault(t)
         wanted = set(self.fetches)
         outputs: dict[Tensor, None] = {}
@@ -148,7 +161,7 @@ class Plan:
             for t in op._outputs:
                 if t in cut:
                     continue
-                if t in wanted or any(c not in inside and c in self._needed for c in t._consumers):
+                if t in wanted or any(c not in inside for c in self.users.get(t, ())):
                     outputs.setdefault(t)
         program = Program([*constants, *ops], list(inputs), list(outputs), f"segment {level}")
         self.steps.append(
@@ -161,13 +174,6 @@ class Plan:
                 device,
             )
         )
-
-    @property
-    def _needed(self) -> set[Operation]:
-        needed = self.__dict__.get("_needed_ops")
-        if needed is None:
-            needed = self.__dict__["_needed_ops"] = set(self.ops)
-        return needed
 
     def describe(self) -> str:
         """Tells what the step does: what was pruned, which ops form a segment, on which tier and why."""
