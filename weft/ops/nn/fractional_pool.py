@@ -225,7 +225,7 @@ def fractional_avg_pool_grad(
             (sequence >= 0).all(),
             lambda: f"{name} sequence tensor values must not be negative, got {sequence}",  # noqa: B023
         )
-    places = np.zeros((1, height, width, 1), np.int8)
+    places = xp.zeros((1, height, width, 1), np.int8)
     count: Any = 0
     for _, _, inside in _elements(xp, places, *sequences, overlapping):
         count = count + inside
