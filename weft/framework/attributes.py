@@ -281,7 +281,7 @@ def _fill_list(out: Any, values: list) -> None:
             raise TypeError(f"A list attribute cannot hold {v!r} of type {type(v).__name__}.")
 
 
-def _shape_from_proto(proto: Any) -> tuple | None:
+def shape_from_proto(proto: Any) -> tuple | None:
     if proto.unknown_rank:
         return None
     return tuple(None if d.size < 0 else d.size for d in proto.dim)
@@ -295,7 +295,7 @@ def from_proto(value: Any) -> Any:
     if kind == "type":
         return dtypes.as_dtype(value.type)
     if kind == "shape":
-        return _shape_from_proto(value.shape)
+        return shape_from_proto(value.shape)
     if kind == "tensor":
         return tensor_from_proto(value.tensor)
     if kind == "func":
@@ -308,7 +308,7 @@ def from_proto(value: Any) -> Any:
         if len(items.type):
             return [dtypes.as_dtype(t) for t in items.type]
         if len(items.shape):
-            return [_shape_from_proto(s) for s in items.shape]
+            return [shape_from_proto(s) for s in items.shape]
         if len(items.tensor):
             return [tensor_from_proto(t) for t in items.tensor]
         return [Func(f.name, {k: from_proto(v) for k, v in f.attr.items()}) for f in items.func]

@@ -269,3 +269,17 @@ def test_one_hot_types():
     equal(run(tf.one_hot([1, -1], 2, 5.0, 1.0)), [[1, 5], [1, 1]], np.float32)
     with pytest.raises(TypeError, match="does not match"):
         tf.one_hot([0], 2, on_value=1, off_value=0.0)
+
+
+def test_constants_of_messages():
+    message = tf.make_tensor_proto([[1, 2]])
+    equal(run(tf.constant(message)), [[1, 2]], np.int32)
+    equal(run(tf.convert_to_tensor(message) + 1), [[2, 3]], np.int32)
+
+
+def test_dimensions_as_tensors():
+    x = tf.placeholder(tf.float32, [None, 4])
+    equal(run(tf.convert_to_tensor(x.shape[1])), 4, np.int32)
+    equal(run(tf.zeros([x.shape[1], 2])), np.zeros((4, 2)))
+    with pytest.raises(ValueError, match="unknown Dimension"):
+        tf.convert_to_tensor(x.shape[0])

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from weft.framework import context, conversion, dtypes, registry
+from weft.framework import attributes, context, conversion, dtypes, registry
 from weft.framework.export import export
 from weft.framework.registry import op
 from weft.framework.shape_rules import ShapeError, merge
@@ -23,7 +23,9 @@ def const(xp, *, value):
 
 @const.shape
 def _(*, value):
-    return value.shape if isinstance(value, np.ndarray) else ()
+    if isinstance(value, np.ndarray):
+        return value.shape
+    return attributes.shape_from_proto(value.proto.tensor_shape)
 
 
 const.not_differentiable()
@@ -38,6 +40,8 @@ def constant_v1(
     verify_shape: bool = False,
 ) -> Any:
     """Creates a constant tensor; a shape with more elements repeats the last value."""
+    if _is_message(value):
+        return _from_message(value, name)
     dtype = None if dtype is None else dtypes.as_dtype(dtype)
     if context.current.eager and shape is not None:
         return _eager_of_shape(value, dtype, as_shape(shape), verify_shape)
@@ -82,7 +86,25 @@ def from_array(
     )
 
 
+def _is_message(value: Any) -> bool:
+    """Whether a value is a TensorProto; protobuf is not imported to find out that it is not."""
+    return type(value).__name__ == "TensorProto" and hasattr(value, "tensor_shape")
+
+
+def _from_message(message: Any, name: str | None) -> Tensor:
+    """Adds a Const of a TensorProto, as it is where NumPy has no such array (variants)."""
+    value, dtype = attributes.tensor_from_proto(message), dtypes.as_dtype(message.dtype)
+    if isinstance(value, np.ndarray):
+        return from_array(value, dtype, name)
+    if context.current.eager:
+        raise TypeError(f"An eager constant cannot hold a message of {dtype.name} values.")
+    attrs = {"value": value, "dtype": dtype}
+    return context.get_default_graph().add_op(const, [], attrs, [dtype], name)._outputs[0]
+
+
 def _make_constant(value: Any, dtype: Any = None, name: str | None = None) -> Tensor:
+    if _is_message(value):
+        return _from_message(value, name)
     array = to_array(value, dtype)
     if isinstance(value, np.ndarray) and array is value:
         array = value.copy()  # the caller may change it later

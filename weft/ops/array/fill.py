@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from weft.framework import context, conversion, dtypes
+from weft.framework import context, conversion, dtypes, errors
 from weft.framework.export import export
 from weft.framework.registry import get, op
 from weft.framework.scopes import name_scope
@@ -81,6 +81,10 @@ def zeros_like_op(xp, x):
     """Zeros in the shape of `x`."""
     if hasattr(x, "zeros_like"):  # a variant, such as a list of tensors
         return x.zeros_like()
+    if not hasattr(x, "dtype"):
+        raise errors.UnimplementedError(
+            None, None, f"ZerosLike has no zero for a {type(x).__name__} in a variant."
+        )
     if x.dtype == object:
         if x.ndim == 0 and hasattr(x[()], "zeros_like"):
             return x[()].zeros_like()
