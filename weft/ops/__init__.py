@@ -44,8 +44,10 @@ import weft.ops.flow.loop_gradient
 import weft.ops.flow.print_function
 import weft.ops.flow.py_func
 import weft.ops.flow.sequence_functions
+import weft.ops.flow.stack
 import weft.ops.flow.switch_merge
 import weft.ops.flow.tensor_array
+import weft.ops.flow.tensor_array_ops
 import weft.ops.flow.while_loop
 import weft.ops.linalg.svd
 import weft.ops.math.argmax
@@ -79,6 +81,8 @@ import weft.ops.nn.batch_norm
 import weft.ops.nn.bias
 import weft.ops.nn.conv
 import weft.ops.nn.conv_functions
+import weft.ops.nn.conv_padded
+import weft.ops.nn.data_formats
 import weft.ops.nn.depthwise
 import weft.ops.nn.embedding
 import weft.ops.nn.fractional_pool

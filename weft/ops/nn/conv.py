@@ -6,7 +6,7 @@ from typing import Any
 
 from weft.framework.registry import op
 from weft.framework.shape_rules import ShapeError, rank
-from weft.ops.by_name import raw
+from weft.ops.array.shape_of import shape
 from weft.ops.nn import convolution_arrays as arrays
 from weft.ops.nn.layout import (
     batch_and_channels,
@@ -40,7 +40,7 @@ _OLD_3D = (
 # format.
 
 
-def _forward(xp: Any, x: Any, w: Any, how: tuple) -> Any:
+def forward(xp: Any, x: Any, w: Any, how: tuple) -> Any:
     ws = geometry(x.shape, w.shape[:-2], *how)
     return arrays.convolve(xp, x, w, ws, is_channels_last(how[-1]))
 
@@ -93,7 +93,7 @@ def _gradient_shape(name: str, known: Any, dy: Any, how: tuple) -> Any:
 def conv2d_op(xp, input, filter, *, strides, dilations, padding, explicit_paddings, data_format):
     """Slides a filter over two spatial axes."""
     how = (strides, dilations, padding, explicit_paddings, data_format)
-    return _forward(xp, input, filter, how)
+    return forward(xp, input, filter, how)
 
 
 @conv2d_op.shape
@@ -198,7 +198,7 @@ def _how_2d(op: Any) -> dict[str, Any]:
 
 @conv2d_op.gradient
 def _(op, grad):
-    x_shape, w_shape = raw.ShapeN([op.inputs[0], op.inputs[1]])
+    x_shape, w_shape = shape(op.inputs[0]), shape(op.inputs[1])
     how = _how_2d(op)
     return (
         conv2d_backprop_input_op(x_shape, op.inputs[1], grad, **how),
@@ -211,7 +211,7 @@ def _(op, grad):
     how = _how_2d(op)
     return (
         None,
-        conv2d_backprop_filter_op(grad, raw.Shape(op.inputs[1]), op.inputs[2], **how),
+        conv2d_backprop_filter_op(grad, shape(op.inputs[1]), op.inputs[2], **how),
         conv2d_op(grad, op.inputs[1], **how),
     )
 
@@ -220,7 +220,7 @@ def _(op, grad):
 def _(op, grad):
     how = _how_2d(op)
     return (
-        conv2d_backprop_input_op(raw.Shape(op.inputs[0]), grad, op.inputs[2], **how),
+        conv2d_backprop_input_op(shape(op.inputs[0]), grad, op.inputs[2], **how),
         None,
         conv2d_op(op.inputs[0], grad, **how),
     )
@@ -232,7 +232,7 @@ def _(op, grad):
 @op("Conv3D", "input: T, filter: T -> output: T", f"{_TYPES}; {_ATTRS_3D}")
 def conv3d_op(xp, input, filter, *, strides, dilations, padding, data_format):
     """Slides a filter over three spatial axes."""
-    return _forward(xp, input, filter, (strides, dilations, padding, (), data_format))
+    return forward(xp, input, filter, (strides, dilations, padding, (), data_format))
 
 
 @conv3d_op.shape
@@ -319,8 +319,8 @@ def _how_3d(op: Any) -> dict[str, Any]:
 def _(op, grad):
     how = _how_3d(op)
     return (
-        conv3d_backprop_input_op(raw.Shape(op.inputs[0]), op.inputs[1], grad, **how),
-        conv3d_backprop_filter_op(op.inputs[0], raw.Shape(op.inputs[1]), grad, **how),
+        conv3d_backprop_input_op(shape(op.inputs[0]), op.inputs[1], grad, **how),
+        conv3d_backprop_filter_op(op.inputs[0], shape(op.inputs[1]), grad, **how),
     )
 
 
@@ -329,7 +329,7 @@ def _(op, grad):
     how = _how_3d(op)
     return (
         None,
-        conv3d_backprop_filter_op(grad, raw.Shape(op.inputs[1]), op.inputs[2], **how),
+        conv3d_backprop_filter_op(grad, shape(op.inputs[1]), op.inputs[2], **how),
         conv3d_op(grad, op.inputs[1], **how),
     )
 
@@ -338,7 +338,7 @@ def _(op, grad):
 def _(op, grad):
     how = _how_3d(op)
     return (
-        conv3d_backprop_input_op(raw.Shape(op.inputs[0]), grad, op.inputs[2], **how),
+        conv3d_backprop_input_op(shape(op.inputs[0]), grad, op.inputs[2], **how),
         None,
         conv3d_op(op.inputs[0], grad, **how),
     )

@@ -6,7 +6,7 @@ from typing import Any
 
 from weft.framework.registry import op
 from weft.framework.shape_rules import ShapeError, rank
-from weft.ops.by_name import raw
+from weft.ops.array.shape_of import shape
 from weft.ops.nn import depthwise_arrays as arrays
 from weft.ops.nn import sliding
 from weft.ops.nn.layout import (
@@ -105,8 +105,8 @@ def _how(op: Any) -> dict[str, Any]:
 def _(op, grad):
     how = _how(op)
     return (
-        depthwise_backprop_input_op(raw.Shape(op.inputs[0]), op.inputs[1], grad, **how),
-        depthwise_backprop_filter_op(op.inputs[0], raw.Shape(op.inputs[1]), grad, **how),
+        depthwise_backprop_input_op(shape(op.inputs[0]), op.inputs[1], grad, **how),
+        depthwise_backprop_filter_op(op.inputs[0], shape(op.inputs[1]), grad, **how),
     )
 
 
@@ -115,7 +115,7 @@ def _(op, grad):
     how = _how(op)
     return (
         None,
-        depthwise_backprop_filter_op(grad, raw.Shape(op.inputs[1]), op.inputs[2], **how),
+        depthwise_backprop_filter_op(grad, shape(op.inputs[1]), op.inputs[2], **how),
         depthwise_conv2d_op(grad, op.inputs[1], **how),
     )
 
@@ -124,7 +124,7 @@ def _(op, grad):
 def _(op, grad):
     how = _how(op)
     return (
-        depthwise_backprop_input_op(raw.Shape(op.inputs[0]), grad, op.inputs[2], **how),
+        depthwise_backprop_input_op(shape(op.inputs[0]), grad, op.inputs[2], **how),
         None,
         depthwise_conv2d_op(op.inputs[0], grad, **how),
     )

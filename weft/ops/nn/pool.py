@@ -10,6 +10,7 @@ import numpy as np
 from weft.framework import errors
 from weft.framework.registry import OpDecl, op
 from weft.framework.shape_rules import Shape, ShapeError, rank, text
+from weft.ops.array.shape_of import shape
 from weft.ops.by_name import raw
 from weft.ops.nn import pooling_arrays as arrays
 from weft.ops.nn import sliding
@@ -556,7 +557,7 @@ avg_pool3d_grad.shape(
 def _average_gradients(forward: OpDecl, backward: OpDecl) -> None:
     @forward.gradient
     def _(op, grad):
-        return backward(raw.Shape(op.inputs[0]), grad, **_how(op))
+        return backward(shape(op.inputs[0]), grad, **_how(op))
 
     @backward.gradient
     def _(op, grad):
