@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from weft.framework import dtypes
+from weft.framework import dtypes, nest
 from weft.framework.export import export
 from weft.framework.indexed_slices import IndexedSlices
 from weft.framework.sparse_tensor import SparseTensor
@@ -35,6 +35,20 @@ class TypeSpec:
     def _from_components(self, components: list[Any]) -> Any:
         """The value that is made of these tensors."""
         raise NotImplementedError(f"{type(self).__name__}._from_components")
+
+    def _to_components(self, value: Any) -> Any:
+        """The tensors that a value is made of."""
+        return value._nest_components()
+
+    @property
+    def _flat_tensor_specs(self) -> list[Any]:
+        return nest.flatten(self._component_specs)
+
+    def _to_tensor_list(self, value: Any) -> list[Any]:
+        return nest.flatten(self._to_components(value))
+
+    def _from_tensor_list(self, tensors: list[Any]) -> Any:
+        return self._from_components(nest.pack_sequence_as(self._component_specs, tensors))
 
     def is_compatible_with(self, spec_or_value: Any) -> bool:
         """Returns whether a value, or every value of another spec, is of this kind."""
@@ -73,6 +87,10 @@ class TypeSpec:
 
 
 def _key(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return "array", value.shape, value.dtype.str, value.tobytes()
+    if isinstance(value, dict):
+        return tuple((k, _key(value[k])) for k in sorted(value))
     if isinstance(value, (list, tuple)):
         return tuple(map(_key, value))
     if isinstance(value, TensorShape):
@@ -85,7 +103,11 @@ def _compatible(a: Any, b: Any) -> bool:
         return type(a) is type(b) and len(a) == len(b) and all(map(_compatible, a, b))
     if isinstance(a, (TensorShape, TypeSpec, dtypes.DType)):
         return isinstance(b, type(a)) and a.is_compatible_with(b)
-    return a == b
+    if isinstance(a, dict):
+        return (
+            isinstance(b, dict) and a.keys() == b.keys() and all(_compatible(a[k], b[k]) for k in a)
+        )
+    return _key(a) == _key(b)
 
 
 def _merged(a: Any, b: Any) -> Any:
@@ -97,7 +119,11 @@ def _merged(a: Any, b: Any) -> Any:
         return a.most_specific_compatible_shape(b)
     if isinstance(a, TypeSpec):
         return a.most_specific_compatible_type(b)
-    if a != b:
+    if isinstance(a, list) and isinstance(b, list) and len(a) == len(b):
+        return [_merged(x, y) for x, y in zip(a, b)]
+    if isinstance(a, dict) and isinstance(b, dict) and a.keys() == b.keys():
+        return {k: _merged(a[k], b[k]) for k in a}
+    if _key(a) != _key(b):
         raise ValueError(f"No TypeSpec is compatible with both {a} and {b}")
     return a
 
@@ -279,6 +305,16 @@ class SparseTensorSpec(TypeSpec):
         return SparseTensor(*components)
 
 
+_converters: list[tuple[Any, Any, bool]] = []
+
+
+def register_type_spec_from_value_converter(
+    type_object: Any, converter_fn: Any, allow_subclass: bool = False
+) -> None:
+    """Registers a function from values of a type to their spec."""
+    _converters.append((type_object, converter_fn, allow_subclass))
+
+
 def type_spec_from_value(value: Any) -> TypeSpec:
     """The spec of a tensor, a composite tensor, or what converts to a tensor."""
     if isinstance(value, TypeSpec):
@@ -288,6 +324,9 @@ def type_spec_from_value(value: Any) -> TypeSpec:
         return own
     if isinstance(value, Tensor):
         return TensorSpec(value.shape, value.dtype)
+    for kind, converter, below in reversed(_converters):
+        if type(value) is kind or below and isinstance(value, kind):
+            return converter(value)
     if isinstance(value, SparseTensor):
         return SparseTensorSpec.from_value(value)
     if isinstance(value, IndexedSlices):
