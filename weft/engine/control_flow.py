@@ -152,7 +152,7 @@ def _size(functions: Any, *programs: Program) -> int:
 
 def _run_compiled(tier: LoopTier, values: list[Any], ctx: Any) -> list[Any] | None:
     """The rest of a loop compiled; None where it has to go on in the interpreter."""
-    from weft.engine import compiler
+    from weft.engine import compiler, tracing
 
     if tier.compiled is None:
         why = ctx.functions.why_interpreted(tier.node.op)
@@ -172,7 +172,7 @@ def _run_compiled(tier: LoopTier, values: list[Any], ctx: Any) -> list[Any] | No
     except compiler.CheckFailed:
         # No state has changed: the interpreter goes on from here, and says what is wrong.
         tier.compiled.give_room()
-    except errors.OpError:
+    except (errors.OpError, tracing.CannotRun):
         tier.refused = "an error was found as it was compiled"
     finally:
         ctx.node = node

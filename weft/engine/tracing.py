@@ -34,6 +34,14 @@ class CannotCompile(Exception):
         self.node, self.why = node, why
 
 
+class CannotRun(Exception):
+    """A node that fails in every step, whatever the values: `error` tells why."""
+
+    def __init__(self, error: errors.OpError):
+        super().__init__(error.message)
+        self.error = error
+
+
 class Traced(threading.local):
     context: Any = None
 
@@ -125,6 +133,7 @@ class TraceContext:
         self.step = None
         self.defers = False  # whether `finish` will be called, so that updates may wait for it
         self.node: Node = None  # type: ignore[assignment]
+        self.is_nested = False  # whether this is a body that may not run
         self.created: set[Cell] = set()  # cells made during the trace of this body
         self.trip_bound: int | None = None  # of the loop whose body is traced
         self.room = Room()
@@ -276,6 +285,7 @@ class TraceContext:
         """A context for the body of a branch or loop, with conditions of its own."""
         ctx = TraceContext(self.resources, self.functions, state)
         ctx.node, ctx.trip_bound, ctx.room = self.node, self.trip_bound, self.room
+        ctx.is_nested = True
         return ctx
 
     # -- lists
@@ -347,8 +357,15 @@ def trace_node(node: Node, values: list[Any], ctx: TraceContext) -> None:
         )
     except CannotCompile:
         raise
+    except errors.FailedPreconditionError as e:
+        error = interpreter.located(e, node, args)
+        if ctx.is_nested or error is e:
+            raise error from e
+        raise CannotRun(error) from e  # not initialised: told before anything has run
     except errors.OpError as e:
         raise interpreter.located(e, node, args) from e
+    except CannotRun:
+        raise
     except Exception as e:
         raise CannotCompile(node, f"{decl.name} cannot be traced: {type(e).__name__}: {e}") from e
     _store(node, _flat(node, result, numpy=False), values)

@@ -12,6 +12,7 @@ from weft.engine.compiler import CannotCompile, CheckFailed, CompiledProgram, is
 from weft.engine.namespace import load_jax
 from weft.engine.program import Node, Program
 from weft.engine.static_values import static_inputs
+from weft.engine.tracing import CannotRun
 from weft.framework import errors
 from weft.runtime.devices import jax_device
 
@@ -142,6 +143,8 @@ class Segment:
                 None,
                 f"A check failed in the compiled {self.program.name}, but not when it ran again.",
             ) from None
+        except CannotRun as e:
+            raise e.error from None
         except errors.OpError:
             return self._interpret(args, ctx)
         self.ready.add(key)
