@@ -42,7 +42,9 @@ def test_a_traceback_shows_the_programs_own_calls(tmp_path):
 
 def test_a_missing_script_is_told(tmp_path):
     done = subprocess.run(
-        [sys.executable, "-m", "weft", "run", str(tmp_path / "no.py")], capture_output=True, text=True
+        [sys.executable, "-m", "weft", "run", str(tmp_path / "no.py")],
+        capture_output=True,
+        text=True,
     )
     assert done.returncode == 2
     assert "can't open file" in done.stderr

@@ -68,6 +68,12 @@ class Cell:
         return f"<cell {self.name}>"
 
 
+class LocalCell(Cell):
+    """State of a trace itself, that no step before or after has."""
+
+    __slots__ = ()
+
+
 def _references(value: Any) -> int:
     return sys.getrefcount(value)
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from weft.engine import interpreter, tracing
-from weft.engine.cell import Cell
+from weft.engine.cell import Cell, LocalCell
 from weft.engine.namespace import jax_namespace, load_jax
 from weft.engine.program import Program
 from weft.engine.static_values import static_inputs
@@ -67,8 +67,10 @@ class Executable:
             return ()
 
         jax.eval_shape(probe, *args)
-        self.writes = list(state.written)
-        self.reads = [c for c in state.read if c not in state.written]
+        self.writes = [c for c in state.written if not isinstance(c, LocalCell)]
+        self.reads = [
+            c for c in state.read if c not in state.written and not isinstance(c, LocalCell)
+        ]
 
     def _function(self, args: tuple, read: tuple, written: tuple) -> tuple:
         global compilations
@@ -91,6 +93,8 @@ class Executable:
             new.append(value)
         # A reference that goes out (of an Assign that is fetched) is no array: it stays behind.
         self.references = [(i, v) for i, v in enumerate(outputs) if is_reference(v)]
+        if any(hasattr(v, "only_in_trace") for _, v in self.references):
+            raise CannotCompile(None, "a TensorArray is used outside of what is compiled together")
         # A value that goes out as it was read needs memory of its own: the next step may donate the cell's.
         held = {id(v) for v in (*read, *written)}
         arrays = [
@@ -154,6 +158,18 @@ class CheckFailed(Exception):
     """A condition of a compiled program did not hold; no cell has changed."""
 
 
+_LEAST_ROOM = 64
+
+
+def room_for(args: list[Any]) -> int:
+    """The room that lists get where one executable serves many lengths: a power of two, with some to spare."""
+    longest = max(len(a.items) for a in args if type(a) is TensorList)
+    room = _LEAST_ROOM
+    while room < longest:
+        room *= 2
+    return room
+
+
 def _unexpected(cell: Cell) -> Any:
     raise CannotCompile(None, f"state {cell.name} was not foreseen")
 
@@ -166,6 +182,7 @@ class CompiledProgram:
         self.resources, self.functions = resources, functions
         self.executables: dict[Any, Executable] = {}
         self.room = tracing.Room()
+        self.pads_lists = False  # whether one executable serves lists of many lengths
         self.device: Any = None  # of JAX; None where there is only one
 
     @classmethod
@@ -184,7 +201,12 @@ class CompiledProgram:
             raise CannotCompile(
                 None, f"values that must be known while compiling follow from state: {names}"
             )
-        handles = [i for i, a in enumerate(args) if is_reference(a)]
+        # Texts (of assertions) are constants, and no arrays that XLA knows.
+        handles = [
+            i
+            for i, a in enumerate(args)
+            if is_reference(a) or type(a) is np.ndarray and a.dtype.kind == "O"
+        ]
         compiled = cls(program, sorted({*static, *handles}), resources, functions)
         compiled.device = device
         return compiled
@@ -202,7 +224,8 @@ class CompiledProgram:
         """Runs compiled; raises CannotCompile where it cannot, CheckFailed where a condition fails."""
         if any(type(a) is TensorList for a in args):
             try:
-                args = [TracedList.from_host(a) if type(a) is TensorList else a for a in args]
+                room = room_for(args) if self.pads_lists else None
+                args = [TracedList.from_host(a, room) if type(a) is TensorList else a for a in args]
             except ValueError as e:
                 raise CannotCompile(None, str(e)) from None
         if self.static:

@@ -165,6 +165,7 @@ def _run_compiled(tier: LoopTier, values: list[Any], ctx: Any) -> list[Any] | No
             tier.compiled = compiler.CompiledProgram.for_args(
                 node_program(node.op), values, ctx.resources, ctx.functions
             )
+            tier.compiled.pads_lists = True
         results = tier.compiled(list(values), ctx)
         return [np.asarray(v) if hasattr(v, "unsafe_buffer_pointer") else v for v in results]
     except compiler.CannotCompile as e:

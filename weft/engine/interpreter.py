@@ -140,7 +140,18 @@ def run(program: Program, args: list[Any], ctx: Any) -> list[Any]:
     outer = ctx.node
     execute(program.nodes, values, ctx)
     ctx.node = outer
+    if program.read_outputs:
+        return read_outputs(program, values, ctx)
     return [values[slot] for slot in program.outputs]
+
+
+def read_outputs(program: Program, values: list[Any], ctx: Any) -> list[Any]:
+    """The outputs of a program, some of which are references to read."""
+    out = [values[slot] for slot in program.outputs]
+    for i in program.read_outputs:
+        if type(out[i]) is Cell:
+            out[i] = ctx.read(out[i])
+    return out
 
 
 def execute(nodes: list[Node], values: list[Any], ctx: Any) -> None:

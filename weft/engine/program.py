@@ -155,6 +155,7 @@ class Program:
         "name",
         "memo",
         "value_inputs",
+        "read_outputs",
     )
 
     def __init__(
@@ -193,6 +194,7 @@ class Program:
         self.slot_of = slot_of
         self.name = name
         self.memo: dict[Any, Any] = {}
+        self.read_outputs: list[int] = []  # outputs that are references, and read at the end
         # Inputs that take values: a reference that is passed is read.
         self.value_inputs = [
             i

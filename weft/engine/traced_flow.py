@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from weft.engine import tracing
-from weft.engine.cell import Cell
+from weft.engine.cell import Cell, LocalCell
 from weft.engine.namespace import load_jax
 from weft.engine.program import Program
 from weft.engine.static_values import is_invariant
@@ -123,6 +123,8 @@ def branch(ctx: TraceContext, index: Any, cases: list[tuple[str, list[Any]]]) ->
         bodies.append(_Body(ctx, lambda inner, _, n=name, a=args: call(inner, n, a), {}, []))
     merged = [_merge(ctx, list(parts)) for parts in zip(*[b.output_specs() for b in bodies])]
     cells = list(dict.fromkeys(c for b in bodies for c in b.written))
+    for b in bodies:
+        _start_local_cells(ctx, b)
     before = [ctx.peek(c) for c in cells]
     if any(b is None for b in before):
         raise CannotCompile(ctx.node, "a branch initialises state")
@@ -298,9 +300,10 @@ def _run_loop(
             cells = {c: _strong(xp, v) for c, v in cells.items()}
             body = _Body(ctx, step, cells, carried)
             more = [c for c in body.written if c not in cells]
+            _start_local_cells(ctx, body)
             for cell in more:
                 wanted.setdefault(cell)
-                if type(cell) is Cell:
+                if not isinstance(cell, LocalCell):
                     before.setdefault(cell)
             changed = _fit(ctx, carried, body.output_specs()[1:])
             if not more and not changed:
@@ -340,6 +343,13 @@ def _run_loop(
     if flag:
         ctx.note_check(flag[0])
     return results
+
+
+def _start_local_cells(ctx: TraceContext, body: _Body) -> None:
+    """Gives cells of the trace that a body is the first to write zeros to start with."""
+    for cell, spec in zip(body.written, body.specs[1]):
+        if isinstance(cell, LocalCell) and ctx.peek(cell) is None:
+            ctx.write(cell, ctx.xp.zeros(spec.shape, spec.dtype))
 
 
 def _strong(xp: Any, value: Any) -> Any:

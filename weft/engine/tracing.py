@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from weft.engine import interpreter
-from weft.engine.cell import Cell
+from weft.engine.cell import Cell, LocalCell
 from weft.engine.namespace import jax_namespace, numpy_namespace
 from weft.engine.program import Node, Program
 from weft.framework import errors, shape_inference
@@ -281,6 +281,13 @@ class TraceContext:
 
         return traced_flow.Missing(dtype, shape)
 
+    def local_cell(self, name: str) -> Cell:
+        """State that lives as long as the trace of this body."""
+        cell = LocalCell(name)
+        self.created.add(cell)
+        self.state.values[cell] = None
+        return cell
+
     def nested(self, state: State) -> TraceContext:
         """A context for the body of a branch or loop, with conditions of its own."""
         ctx = TraceContext(self.resources, self.functions, state)
@@ -319,9 +326,9 @@ def trace(program: Program, args: list[Any], ctx: TraceContext) -> list[Any]:
             trace_node(node, values, ctx)
             for slot in node.frees:
                 values[slot] = None
+        return interpreter.read_outputs(program, values, ctx)
     finally:
         ctx.node, _current.context, ctx.program = outer_node, outer_context, outer_program
-    return [values[slot] for slot in program.outputs]
 
 
 def is_known(value: Any) -> bool:

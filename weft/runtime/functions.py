@@ -118,10 +118,12 @@ class CutFunction:
         outputs: list[Tensor],
         ops: list[Operation],
         aliases: dict[Tensor, Tensor],
+        read: list[int],
     ):
         self.name = name
         # `aliases`: tensors that are the same as one of the inputs.
         self.program = Program(ops, inputs, outputs, name, aliases=aliases)
+        self.program.read_outputs = read
 
 
 def _is_temporary(reference: Any) -> bool:

@@ -85,6 +85,10 @@ def _predicate(tensor: Tensor) -> Tensor:
     return tensor
 
 
+def _frame_name(enter: Operation) -> str:
+    return enter._attrs["frame_name"].decode()
+
+
 class _Scope:
     """Operations of one level: a plan's, or those of a branch or a loop's body."""
 
@@ -145,7 +149,8 @@ class _Scope:
         depth = len(self.path)
         names = dict.fromkeys(f[depth] for f in frames.values() if len(f) > depth)
         for name in names:
-            members = [op for op in self.ops if frames[op][: depth + 1] == (*self.path, name)]
+            inner = (*self.path, name)
+            members = [op for op in self.ops if frames.get(op, ())[: depth + 1] == inner]
             self._lower_loop(name, members, frames)
 
     def _frames(self) -> dict[Operation, tuple[str, ...]]:
@@ -160,7 +165,7 @@ class _Scope:
                 given = frames[source]
                 kind = source._decl.name
                 if kind in ENTERS:
-                    given = (*given, source._attrs["frame_name"])
+                    given = (*given, _frame_name(source))
                 elif kind in EXITS:
                     given = given[:-1]
                 if len(given) > len(frame):
@@ -177,9 +182,7 @@ class _Scope:
         enters = [
             op
             for op in self.ops
-            if op._decl.name in ENTERS
-            and frames[op] == self.path
-            and op._attrs["frame_name"] == name
+            if op._decl.name in ENTERS and frames.get(op) == self.path and _frame_name(op) == name
         ]
         own = [op for op in members if frames[op] == inner]
         conditions = [op for op in own if op._decl.name == "LoopCond"]
@@ -270,9 +273,10 @@ class _Scope:
         outputs: list[Tensor],
         aliases: dict[Tensor, Tensor],
         path: tuple[str, ...],
-        controls: list[Operation] | None = None,
+        references: frozenset[int] = frozenset(),
     ) -> CutFunction:
-        """A function of the operations that lead from inputs to outputs."""
+        """A function of the operations that lead from inputs to outputs. Of the outputs, `references` stay
+        references; others are read as it returns."""
         cut = {*inputs, *aliases}
         found: dict[Operation, None] = {}
         stack = [self.source[t] for t in outputs if t not in cut]
@@ -289,13 +293,12 @@ class _Scope:
             for c in op._control_inputs:
                 if c in members and c not in boundary:
                     stack.append(c)
-                elif controls is not None and c not in boundary:
-                    controls.append(c)
         scope = _Scope(self.graph, list(found), cut, self.functions, path)
         ops = scope.lowered(outputs, list(found) if _has_effects(found) else [])
         if has_control_flow(ops):
             raise NotOrdinary
-        function = CutFunction(f"{name}_{next(_numbers)}", inputs, outputs, ops, aliases)
+        read = [i for i, t in enumerate(outputs) if t._dtype._is_ref_dtype and i not in references]
+        function = CutFunction(f"{name}_{next(_numbers)}", inputs, outputs, ops, aliases, read)
         self.functions.add_local(function)
         return function
 
@@ -374,9 +377,17 @@ class _Scope:
                     by_branch[branch] if branch in by_branch else _stand_in(outer)
                 )
         name = merges[0]._name.replace("/", "_")
+        references = frozenset(i for i, m in enumerate(merges) if m._decl.name == "RefMerge")
         bodies = [
             self._function(
-                f"{name}_{label}", members[b], set(), inside[b], results[b], {}, self.path
+                f"{name}_{label}",
+                members[b],
+                set(),
+                inside[b],
+                results[b],
+                {},
+                self.path,
+                references,
             )
             for b, label in enumerate(("false", "true"))
         ]

@@ -246,7 +246,7 @@ def _(tensor, indices, *rest):
 # -- asking a list ----------------------------------------------------------------------------------------
 
 
-@op("TensorListLength", "input_handle: variant -> length: int32")
+@op("TensorListLength", "input_handle: variant -> length: int32", shape_only=True)
 def tensor_list_length(ctx, input_handle):
     """The number of elements."""
     n = input_handle.length

@@ -53,6 +53,7 @@ class TensorList:
         "_items",
         "_undo",
         "_few",
+        "_buffer",
     )
 
     def __init__(
@@ -68,6 +69,7 @@ class TensorList:
         self.max_elements = max_elements
         self._items = items  # of the newest version
         self._few = few  # or the few elements that were set
+        self._buffer: Any = None  # or the compiled program's list, which it was
         self._undo: Any = None  # or (newer version, how to make its items those of this one)
         if length is None:
             length = len(items or ())
@@ -85,7 +87,24 @@ class TensorList:
             self._take_back()
         return self._items  # type: ignore[return-value]
 
+    @classmethod
+    def of_buffer(cls, buffer: Any, length: int) -> TensorList:
+        """The list that a compiled program gave; its elements are taken apart when one is asked for."""
+        out = cls(buffer.element_dtype, buffer.element_shape, None, buffer.max_elements, length)
+        out._buffer = buffer
+        return out
+
+    def dense(self, element_shape: Shape) -> np.ndarray:
+        """All elements as one array."""
+        if self._buffer is not None and hasattr(self._buffer.buffer, "shape"):
+            return np.asarray(self._buffer.buffer)[: self.length]
+        return np.stack(self.filled(element_shape))
+
     def _take_back(self) -> None:
+        if self._buffer is not None:
+            array = np.asarray(self._buffer.buffer)
+            self._items = [array[i, ...] for i in range(self.length)]
+            return
         if self._few is not None:
             items: list[Any] = [None] * self.length
             for i, x in self._few.items():

@@ -363,7 +363,14 @@ class TracedList:
 
     @classmethod
     def from_host(cls, value: TensorList, room: int | None = None) -> TracedList:
-        """A list of the interpreter as arguments of a compiled program; ValueError where shapes differ."""
+        """A list of the interpreter as arguments of a compiled program; ValueError where shapes differ.
+
+        With `room` the list is padded to that many elements and its length is a value of the program, so
+        that one executable serves lists of any length up to it.
+        """
+        known = value._buffer
+        if known is not None and room is not None and known.capacity == room:
+            return known._with(length=_traced(value.length))
         items = value.items
         shape = value.element_shape
         n = len(items)
@@ -372,10 +379,20 @@ class TracedList:
             raise ValueError("a list of lists comes from the interpreter")
         if there and any(x.shape != there[0].shape for x in there):
             raise ValueError("the elements of a list have different shapes")
+        most = value.max_elements
+        if room is None:
+            if not there:
+                return cls(value.element_dtype, shape, None, n, max_elements=most)
+            buffer = np.stack(value.filled(there[0].shape))
+            return cls(value.element_dtype, shape, buffer, n, n, max_elements=most)
+        length = _traced(n)
         if not there:
-            return cls(value.element_dtype, shape, None, n, max_elements=value.max_elements)
-        buffer = np.stack(value.filled(there[0].shape))
-        return cls(value.element_dtype, shape, buffer, n, n, max_elements=value.max_elements)
+            return cls(value.element_dtype, shape, None, length, room, max_elements=most)
+        padded = np.zeros((room, *there[0].shape), there[0].dtype)
+        for i, item in enumerate(items):
+            if item is not None:
+                padded[i] = item
+        return cls(value.element_dtype, shape, padded, length, room, max_elements=most)
 
     def to_host(self) -> TensorList:
         """The list as the interpreter has it."""
@@ -389,9 +406,13 @@ class TracedList:
         if isinstance(self.buffer, TracedList):
             items = [_element(self.buffer, i).to_host() for i in range(n)]
         else:
-            array = np.asarray(self.buffer)
-            items = [array[i, ...] for i in range(n)]
+            return TensorList.of_buffer(self, n)
         return TensorList(self.element_dtype, self.element_shape, items, self.max_elements)
+
+
+def _traced(n: int) -> Any:
+    """A length as a value of a program: a NumPy array would be part of the program."""
+    return np.int32(n)
 
 
 class _Spec:
