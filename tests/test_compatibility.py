@@ -82,4 +82,4 @@ def test_installing_twice_and_taking_back():
         uninstall_as_tensorflow()
     assert "tensorflow" not in sys.modules or "tensorflow" in before
     with pytest.raises(ImportError):
-        import tensorflow.nothing  # noqa: F401
+        import tensorflow.nothing

@@ -7,15 +7,15 @@ from typing import Any as _Any
 
 __version__ = "0.1.0"
 
-from weft.framework import errors as errors
-from weft.framework.dtypes import DType as DType
-from weft.framework import export as _export
-import weft.ops as _ops  # noqa: F401
 import weft.engine.namespace as _namespace  # noqa: F401
-from weft import public as _public  # noqa: F401
-import weft.variables as _variables  # noqa: F401
 import weft.initializers as _initializers  # noqa: F401
+import weft.ops as _ops  # noqa: F401
+import weft.variables as _variables  # noqa: F401
+from weft import public as _public  # noqa: F401
 from weft.compatibility import install_as_tensorflow as install_as_tensorflow
+from weft.framework import errors as errors
+from weft.framework import export as _export
+from weft.framework.dtypes import DType as DType
 
 
 def __getattr__(name: str) -> _Any:

@@ -78,6 +78,8 @@ def export_lazily(space: str, name: str, make: Callable[[], Any]) -> None:
     _made.setdefault(space, {})[name] = make
 
 
+ANYWHERE = "*"  # of modules that export into many namespaces
+
 # Packages that are imported when a name of theirs is first asked for: namespace -> module names.
 _lazy: dict[str, list[str]] = {}
 
@@ -107,8 +109,9 @@ def find(space: str, name: str, module_name: str) -> Any:
     except ModuleNotFoundError as e:
         if e.name is None or not f"weft.{below}".startswith(e.name):
             raise
-    while _lazy.get(space):
-        importlib.import_module(_lazy[space].pop(0))
+    # In the list a module stays: a thread that comes while another imports it has to wait for that.
+    for later in (*_lazy.get(space, ()), *_lazy.get(ANYWHERE, ())):
+        importlib.import_module(later)
         if name in _table.get(space, {}):
             return _table[space][name]
     if below in spaces():

@@ -17,6 +17,7 @@ context (state, randomness, the node itself).
 from __future__ import annotations
 
 import inspect
+import threading
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -125,6 +126,7 @@ class OpDecl:
 _ops: dict[str, OpDecl] = {}
 gradients: dict[str, Callable | None] = {}  # op type -> rule; None: not differentiable
 _loaders: list[Callable[[], None]] = []
+_loading = threading.RLock()
 
 
 def op(name: str, args: str = "", attrs: str = "", **flags: Any) -> Callable[[Callable], OpDecl]:
@@ -148,14 +150,15 @@ def on_unknown_op(loader: Callable[[], None]) -> None:
 
 
 def _load_rest() -> None:
-    while _loaders:
-        _loaders.pop()()
+    with _loading:
+        while _loaders:
+            _loaders.pop()()
 
 
 def find(name: str) -> OpDecl | None:
     """The declaration of an op type, or None."""
     decl = _ops.get(name)
-    if decl is None and _loaders:
+    if decl is None:
         _load_rest()
         decl = _ops.get(name)
     return decl
@@ -170,6 +173,7 @@ def get(name: str) -> OpDecl:
 
 def all_ops() -> dict[str, OpDecl]:
     """Every op that can run, by name."""
+    _load_rest()
     return {name: decl for name, decl in _ops.items() if decl.kernel is not None}
 
 

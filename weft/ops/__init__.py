@@ -1,4 +1,10 @@
-"""The op library, one file for a family. Importing it declares every op."""
+"""The op library, one file for a family.
+
+Importing it declares the ops that most programs use; the others (`weft.ops.rest`) are declared once an op or a
+public name is asked for that is not there yet.
+"""
+
+import importlib
 
 import weft.ops.array.broadcast
 import weft.ops.array.concat
@@ -107,3 +113,12 @@ import weft.ops.state.reference
 import weft.ops.state.resource
 import weft.ops.state.scatter
 import weft.ops.state.training_rules  # noqa: F401
+from weft.framework import export, registry
+
+
+def _load_rest() -> None:
+    importlib.import_module("weft.ops.rest")
+
+
+registry.on_unknown_op(_load_rest)
+export.lazy(export.ANYWHERE, "weft.ops.rest")
