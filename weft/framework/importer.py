@@ -252,7 +252,6 @@ class _Importer:
 
     def _add(self, node: Any) -> Operation:
         decl = registry.find(node.op)
-        function = None
         if decl is None:
             function = self.graph._get_function(node.op)
             if function is None:
@@ -262,7 +261,8 @@ class _Importer:
                 )
             from weft.framework import function_def
 
-            decl = function_def.declaration_of(function)
+            node = function_def.as_call(node, function)
+            decl = registry.get(node.op)
         attrs = self._attrs(node, decl)
         inputs: list[Tensor] = []
         control: list[Operation] = []
