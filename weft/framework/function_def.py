@@ -50,10 +50,19 @@ def to_function_def(function: Any) -> Any:
     body = [op for op in _needed(function) if op not in given]
     names = _Names({op._name for op in body})
     text: dict[Tensor, str] = {}
+    arguments: dict[Tensor, str] = {}
     for i, tensor in enumerate(function.inputs):
         arg = signature.input_arg.add(name=names.of(tensor._op._name))
-        arg.type, arg.is_ref = tensor.dtype.base_dtype.enum, tensor.dtype._is_ref_dtype
-        text[tensor] = arg.name
+        arg.type = tensor.dtype.base_dtype.enum
+        text[tensor] = arguments[tensor] = arg.name
+        variable = _variable_behind(tensor)
+        if variable is not None:
+            node = out.node_def.add()
+            node.CopyFrom(_shared_variable(variable, names.of(tensor._op._name)))
+            text[tensor] = f"{node.name}:ref:0"
+            signature.is_stateful = True
+        else:
+            arg.is_ref = tensor.dtype._is_ref_dtype
         if tensor._dims is not None:
             shapes = out.arg_attr[i].attr["_output_shapes"].list.shape
             shapes.add().CopyFrom(TensorShape.from_tuple(tensor._dims).as_proto())
@@ -68,7 +77,7 @@ def to_function_def(function: Any) -> Any:
     for tensor in function.outputs:
         arg = signature.output_arg.add(name=results.of(tensor._op._name))
         arg.type = tensor.dtype.base_dtype.enum
-        out.ret[arg.name] = _text_of(tensor, text)
+        out.ret[arg.name] = arguments.get(tensor) or _text_of(tensor, text)
     for op in function.control_outputs:
         if op not in given:
             signature.control_output.append(op._name)
@@ -78,6 +87,30 @@ def to_function_def(function: Any) -> Any:
             value if hasattr(value, "WhichOneof") else attributes.to_proto(value)
         )
     return out
+
+
+def _variable_behind(tensor: Tensor) -> Operation | None:
+    """The variable that a reference among a function's inputs refers to, where it is captured."""
+    if not tensor.dtype._is_ref_dtype:
+        return None
+    while tensor is not None and tensor._op._decl.name == "Placeholder":
+        tensor = getattr(tensor._op, "_captured", None)
+    found = tensor is not None and tensor._op._decl.name in ("Variable", "VariableV2")
+    return tensor._op if found else None
+
+
+def _shared_variable(variable: Operation, name: str) -> Any:
+    """A node inside of a function for a variable outside.
+
+    TensorFlow's functions take no references: the argument passes the variable's value, and what wants the
+    variable itself finds it by its name in the device's memory.
+    """
+    node = graph_def.node_def(variable)
+    node.name = name
+    del node.input[:]
+    node.attr.pop("_class", None)
+    node.attr["shared_name"].s = node.attr["shared_name"].s or variable._name.encode()
+    return node
 
 
 def _needed(function: Any) -> list[Operation]:
