@@ -162,7 +162,7 @@ for _space in ("app", "flags"):
     lazy(_space, "weft.platform.app")
 lazy("app.flags", "weft.platform.app")
 lazy("logging", "weft.platform.tf_logging")
-lazy("graph_util", "weft.framework.graph_util")
+lazy("graph_util", "weft.framework.graph_util", "weft.framework.freezing")
 lazy("train", "weft.distributed")
 lazy("image", "weft.images")
 lazy("compat.v2.image", "weft.images")

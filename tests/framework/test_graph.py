@@ -148,3 +148,13 @@ def test_rewiring_ends_plans(graph):
         assert sess.run(c) == 1.0
         c.op._update_input(0, b)
         assert sess.run(c) == 5.0
+
+
+def test_an_operation_waits_for_the_others_of_a_block_that_its_input_belongs_to():
+    with tf.Graph().as_default():
+        a, b = tf.exp(1.0, name="a"), tf.exp(2.0, name="b")
+        with tf.control_dependencies([a.op, b.op]):
+            after = tf.identity(a)
+            later = tf.identity(after)
+        assert after.op.control_inputs == [b.op]
+        assert later.op.control_inputs == []  # by way of its input

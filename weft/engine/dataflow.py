@@ -187,12 +187,15 @@ class _Run:
                     return True
         return False
 
-    def deliver(self, iteration: _Iteration, item: _Item, at: int, value: Any) -> None:
+    def deliver(
+        self, iteration: _Iteration, item: _Item, at: int, value: Any, enters: bool = False
+    ) -> None:
         """Gives an operation one of its inputs."""
         if item.kind in MERGES:
             if value is DEAD:
                 dead = iteration.dead[item] = iteration.dead.get(item, 0) + 1
-                if dead == item.n_data and item not in iteration.merged:
+                # A loop that is not entered, on a branch that was not taken, has no next iteration to wait for.
+                if (enters or dead == item.n_data) and item not in iteration.merged:
                     self._merge_when_ready(iteration, item, [DEAD] * item.n_data)
             elif item not in iteration.merged:
                 values: list[Any] = [DEAD] * item.n_data
@@ -292,9 +295,10 @@ class _Run:
     def hand_out(
         self, iteration: _Iteration, item: _Item, outputs: list[Any], is_dead: bool
     ) -> None:
+        enters = item.kind in ENTERS
         for value, followers in zip(outputs, item.followers):
             for follower, at in followers:
-                self.deliver(iteration, follower, at, value)
+                self.deliver(iteration, follower, at, value, enters)
         for follower in item.controls:
             self.control(iteration, follower, is_dead)
         if item.exits and iteration.frame.around is None:

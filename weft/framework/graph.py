@@ -33,10 +33,11 @@ class _Scopes(threading.local):
 class _Controllers:
     """The control inputs of one `control_dependencies` block."""
 
-    __slots__ = ("ops", "seen", "clears")
+    __slots__ = ("ops", "seen")
 
-    def __init__(self, ops: list[Operation], clears: bool):
-        self.ops, self.seen, self.clears = ops, set(ops), clears
+    def __init__(self, ops: list[Operation]):
+        self.ops = ops
+        self.seen: set[Operation] = set()  # operations created inside of the block
 
 
 class Graph(Collections):
@@ -369,7 +370,7 @@ class Graph(Collections):
             op = self._control_input(item)
             if op is not None and op not in ops:
                 ops.append(op)
-        controllers = _Controllers(ops, False)
+        controllers = _Controllers(ops)
         stack = self._scopes.control
         self._scopes.control = [*stack, controllers]
         try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from weft.framework.export import export, find
+from weft.framework.export import export
 
 _VARIABLE_OPS = ("Variable", "VariableV2", "AutoReloadVariable", "VarHandleOp", "VarHandlesOp")
 
@@ -62,82 +62,6 @@ def tensor_shape_from_node_def_name(graph: Any, input_name: str) -> Any:
     """Returns the static shape of a node's input, named as NodeDef names it."""
     name = input_name if ":" in input_name else input_name + ":0"
     return graph.get_tensor_by_name(name.lstrip("^")).get_shape()
-
-
-@export("graph_util.convert_variables_to_constants")
-def convert_variables_to_constants(
-    sess: Any,
-    input_graph_def: Any,
-    output_node_names: Any,
-    variable_names_whitelist: Any = None,
-    variable_names_blacklist: Any = None,
-) -> Any:
-    """Returns the part of a GraphDef that leads to the outputs, its variables replaced by their values in the
-    session."""
-    from weft import proto
-    from weft.framework.tensor_proto import make_tensor_proto
-
-    inner = extract_sub_graph(input_graph_def, output_node_names)
-    nodes = {n.name: n for n in inner.node}
-    values: dict[str, Any] = {}
-    for node in inner.node:
-        if node.op not in _VARIABLE_OPS:
-            continue
-        if variable_names_whitelist is not None and node.name not in variable_names_whitelist:
-            continue
-        if variable_names_blacklist is not None and node.name in variable_names_blacklist:
-            continue
-        if node.op == "VarHandleOp":
-            handle = sess.graph.get_tensor_by_name(node.name + ":0")
-            reads = [c for c in handle.consumers() if c.type == "ReadVariableOp"]
-            if not reads:
-                raise ValueError(f"Variable {node.name} is never read.")
-            values[node.name] = reads[0].outputs[0]
-        else:
-            values[node.name] = sess.graph.get_tensor_by_name(node.name + ":0")
-    fetched = dict(zip(values, sess.run(list(values.values())))) if values else {}
-
-    def source(name: str) -> str:
-        """The variable that a node passes on unchanged."""
-        while name in nodes and nodes[name].op in ("Identity", "Enter", "Switch"):
-            name = _node_name(nodes[name].input[0])
-        return name
-
-    out = proto.GraphDef()
-    for node in inner.node:
-        new = out.node.add()
-        if node.name in fetched:
-            value = fetched[node.name]
-            new.op, new.name = "Const", node.name
-            new.attr["dtype"].CopyFrom(node.attr["dtype"])
-            new.attr["value"].tensor.CopyFrom(
-                make_tensor_proto(
-                    value, dtype=node.attr["dtype"].type, shape=getattr(value, "shape", ())
-                )
-            )
-        elif node.op == "ReadVariableOp" and source(_node_name(node.input[0])) in fetched:
-            new.op, new.name = "Identity", node.name
-            new.input.append(node.input[0])
-            new.attr["T"].CopyFrom(node.attr["dtype"])
-        elif node.op == "ResourceGather" and source(_node_name(node.input[0])) in fetched:
-            new.op, new.name = "GatherV2", node.name
-            axis = out.node.add()
-            axis.op, axis.name = "Const", node.name + "/axis"
-            axis.attr["dtype"].type = 3
-            axis.attr["value"].tensor.CopyFrom(make_tensor_proto(0, dtype=3))
-            new.input.extend([node.input[0], node.input[1], axis.name])
-            new.attr["Tparams"].CopyFrom(node.attr["dtype"])
-            new.attr["Tindices"].CopyFrom(node.attr["Tindices"])
-            new.attr["Taxis"].type = 3
-        else:
-            new.CopyFrom(node)
-            if node.op in ("Identity", "Enter", "Switch") and source(node.name) in fetched:
-                if node.attr["T"].type == 20:  # what passed a handle on passes the value now
-                    new.attr["T"].CopyFrom(nodes[source(node.name)].attr["dtype"])
-    out.library.CopyFrom(inner.library)
-    out.versions.CopyFrom(inner.versions)
-    find("logging", "info", "tf.logging")("Froze %d variables.", len(fetched))
-    return out
 
 
 @export("graph_util.remove_training_nodes")

@@ -13,7 +13,7 @@ from weft.framework import dtypes
 # Hints and bookkeeping, whose values change no result.
 _HINTS = frozenset(
     "allowed_devices autotuner_thresh buffer_size_min debug_name grad_a grad_b grad_x grad_y log_warning metadata "
-    "ram_budget timeout_seconds use_default_device validate_shape".split()
+    "ram_budget sparse_gradient timeout_seconds use_default_device validate_shape".split()
 )
 _DEFAULTS: dict[str, Any] = {
     "Tcomplex": dtypes.complex64,
@@ -45,7 +45,6 @@ _DEFAULTS: dict[str, Any] = {
     "reshuffle_each_iteration": True,
     "resize_if_index_out_of_bounds": False,
     "shape_type": dtypes.int32,
-    "sparse_gradient": False,
     "stop_on_empty_dataset": False,
 }
 

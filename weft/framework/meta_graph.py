@@ -426,6 +426,67 @@ def _restore_collections(
     return variables
 
 
+@export("train.import_meta_graph")
+def import_meta_graph(
+    meta_graph_or_file: Any,
+    clear_devices: bool = False,
+    import_scope: str | None = None,
+    **kwargs: Any,
+) -> Any:
+    """Adds the graph and collections of a MetaGraphDef (or a file of one) to the default graph; returns its
+    saver, None where it has neither saver nor variables."""
+    if context.executing_eagerly():
+        raise RuntimeError(
+            "Exporting/importing meta graphs is not supported when eager execution is enabled. No graph exists "
+            "when eager execution is enabled."
+        )
+    return import_meta_graph_with_return_elements(
+        meta_graph_or_file, clear_devices, import_scope, **kwargs
+    )[0]
+
+
+def import_meta_graph_with_return_elements(
+    meta_graph_or_file: Any,
+    clear_devices: bool = False,
+    import_scope: str | None = None,
+    return_elements: Any = None,
+    **kwargs: Any,
+) -> tuple[Any, Any]:
+    """As `import_meta_graph`, with what `return_elements` names."""
+    from weft import proto
+
+    meta = meta_graph_or_file
+    if not isinstance(meta, proto.MetaGraphDef):
+        meta = read_meta_graph_file(meta)
+    variables, elements = import_scoped_meta_graph(
+        meta,
+        clear_devices=clear_devices,
+        import_scope=import_scope,
+        return_elements=return_elements,
+        **kwargs,
+    )
+    return _saver_of(meta, variables, import_scope), elements
+
+
+def _saver_of(meta: Any, variables: dict[str, Any], import_scope: str | None) -> Any:
+    """The saver of what was imported: the meta graph's own, or a new one for its variables."""
+    if not meta.HasField("saver_def") and not variables:
+        find("logging", "info", "tf.logging")(
+            "Saver not created because there are no variables in the graph to restore"
+        )
+        return None
+    try:
+        saver = find("train", "Saver", "tf.train")
+    except AttributeError:
+        find("logging", "warning", "tf.logging")(
+            "The meta graph was imported without its saver: weft has no tf.train.Saver yet."
+        )
+        return None
+    if meta.HasField("saver_def"):
+        return saver(saver_def=meta.saver_def, name=import_scope)
+    return saver()
+
+
 @export("train.export_meta_graph")
 def export_meta_graph(
     filename: str | None = None,

@@ -214,4 +214,19 @@ def stacks(g):
     yield g.run(top, below, closed)
 
 
+@declare("OptionalFromValue", "OptionalNone", "OptionalHasValue", "OptionalGetValue")
+def optionals(g):
+    tf = g.tf
+    some = g.raw.OptionalFromValue(components=[g.feed([1.0, 2.0]), g.feed(b"text", "string")])
+    none = g.raw.OptionalNone()
+    kinds = dict(output_types=[tf.float32, tf.string], output_shapes=[[2], []])
+    yield g.run(g.raw.OptionalHasValue(optional=some), g.raw.OptionalHasValue(optional=none))
+    yield g.run(*g.raw.OptionalGetValue(optional=some, **kinds))
+    yield g.run(*g.raw.OptionalGetValue(optional=none, **kinds), error="InvalidArgumentError")
+    wrong = dict(kinds, output_types=[tf.int32, tf.string])
+    yield g.run(*g.raw.OptionalGetValue(optional=some, **wrong), error="InvalidArgumentError")
+    wrong = dict(kinds, output_shapes=[[3], []])
+    yield g.run(*g.raw.OptionalGetValue(optional=some, **wrong), error="InvalidArgumentError")
+
+
 FAMILY = Family("flow", rows, scripts)
