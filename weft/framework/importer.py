@@ -8,7 +8,7 @@ from typing import Any
 from weft.framework import attributes, context, conversion, errors, graph_def, registry
 from weft.framework.apply import output_dtypes
 from weft.framework.export import export
-from weft.framework.later_attributes import says_nothing_new
+from weft.framework.later_attributes import CAST_INPUTS, says_nothing_new
 from weft.framework.operation import Operation, creation_site
 from weft.framework.scopes import name_scope
 from weft.framework.shape_rules import ShapeError, merge
@@ -282,6 +282,9 @@ class _Importer:
                 inputs.append(inputs[0])  # until the loop's other end is there
                 continue
             inputs.append(self._output(node.name, source, output))
+        for key, arg in CAST_INPUTS.items():
+            if key in node.attr and key not in decl.signature.attrs:
+                self._cast(node, decl, inputs, arg)
         graph_def.infer_attrs(decl, inputs, attrs)
         self._check_inputs(node, decl, inputs, attrs)
         types = output_dtypes(decl.signature.outputs, attrs)
@@ -305,6 +308,17 @@ class _Importer:
         self.ops[node.name] = op
         self.open_edges.extend((op, i, s, o) for i, s, o in later)
         return op
+
+    def _cast(self, node: Any, decl: Any, inputs: list[Tensor], arg: str) -> None:
+        """Casts an input that TensorFlow 2 lets have another type to the one that it has here."""
+        i = next(i for i, a in enumerate(decl.signature.inputs) if a.name == arg)
+        wanted = decl.signature.inputs[i].dtype
+        if i >= len(inputs) or inputs[i].dtype.base_dtype is wanted:
+            return
+        attrs = {"SrcT": inputs[i].dtype.base_dtype, "DstT": wanted, "Truncate": False}
+        name = self._claim(f"{node.name}/{arg}")
+        cast = self.graph.add_op(registry.get("Cast"), [inputs[i]], attrs, [wanted], name + "/")
+        inputs[i] = cast._outputs[0]
 
     def _control(self, source: str) -> Operation:
         mapped = self.mapped.get((source, -1))

@@ -19,7 +19,6 @@ _DEFAULTS: dict[str, Any] = {
     "Tcomplex": dtypes.complex64,
     "Tk": dtypes.int32,
     "Treal": dtypes.float32,
-    "Tsegmentids": dtypes.int32,
     "Tshape": dtypes.int32,
     "axis": -1,
     "bad_indices_policy": b"",
@@ -49,9 +48,13 @@ _DEFAULTS: dict[str, Any] = {
 }
 
 
+# Attributes that let an input have another type, which is int32 in TensorFlow 1.15: such an input is cast.
+CAST_INPUTS = {"Tsegmentids": "segment_ids"}
+
+
 def says_nothing_new(name: str, value: Any) -> bool:
     """Whether an attribute that an op of TensorFlow 1.15 does not have may be left out."""
-    if name in _HINTS:
+    if name in _HINTS or name in CAST_INPUTS:
         return True
     if name not in _DEFAULTS:
         return False
