@@ -169,16 +169,15 @@ def add_library(graph: Any, library: Any) -> None:
         if known is not None:
             _check_same(known, message)
             continue
-        function = _declared(graph, message)
-        graph._functions[name] = function
-        new.append((message, function))
+        new.append((message, _declared(graph, message)))
+    graph._functions.update((function.name, function) for _, function in new)
     # Bodies come when all names are known: functions call each other, and themselves.
     try:
         for message, function in new:
             _fill(graph, message, function)
     except Exception:
-        for message, _ in new:
-            del graph._functions[message.signature.name]
+        for _, function in new:
+            del graph._functions[function.name]
         raise
     for gradient in library.gradient:
         graph._gradient_functions[gradient.function_name] = gradient.gradient_func
