@@ -98,7 +98,11 @@ class Executable:
         # A value that goes out as it was read needs memory of its own: the next step may donate the cell's.
         held = {id(v) for v in (*read, *written)}
         arrays = [
-            v if isinstance(v, TracedList) else xp.copy(v) if id(v) in held else xp.asarray(v)
+            v.whole(ctx)
+            if isinstance(v, TracedList)
+            else xp.copy(v)
+            if id(v) in held
+            else xp.asarray(v)
             for v in outputs
             if not is_reference(v)
         ]
@@ -163,7 +167,7 @@ _LEAST_ROOM = 64
 
 def room_for(args: list[Any]) -> int:
     """The room that lists get where one executable serves many lengths: a power of two, with some to spare."""
-    longest = max(len(a.items) for a in args if type(a) is TensorList)
+    longest = max(a.length for a in args if type(a) is TensorList)
     room = _LEAST_ROOM
     while room < longest:
         room *= 2

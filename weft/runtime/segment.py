@@ -120,7 +120,8 @@ class Segment:
         if per_run < self._call_cost and not self.ready:
             return False
         cost = _COMPILE + _COMPILE_PER_NODE * len(self.program.nodes)
-        return work >= cost * (1 + len(self.ready) / 2)
+        # The more shapes there are, the less often each of them will come again.
+        return work >= cost * (1 + len(self.ready) / 2) * len(self.work)
 
     def _run_compiled(self, args: list[Any], key: Any, ctx: Any) -> list[Any]:
         if self.compiled is None:

@@ -372,7 +372,10 @@ def tensor_list_set_item(ctx, input_handle, index, item, *, element_dtype):
 @tensor_list_set_item.kernel_for("xla")
 def _(ctx, input_handle, index, item, *, element_dtype):
     check_dtype(input_handle, element_dtype)
-    return input_handle.with_item(ctx, index, item)
+    # As a gradient has them: filled with zeros, which is known here, or like another tensor.
+    is_zero = isinstance(item, np.ndarray) and item.dtype != object and not item.any()
+    is_zero = is_zero or ctx.op._inputs[2]._op._decl.name == "ZerosLike"
+    return input_handle.with_item(ctx, index, item, is_zero)
 
 
 @tensor_list_set_item.shape

@@ -3,6 +3,10 @@
 The buffer appears when the shape of the elements is known. Until then the list is all zeros, with at most
 one element set; adding such a list to another touches that element only, which keeps the gradient of reading
 one element in a loop as cheap as the read. Elements may be lists themselves: a buffer is a tree of arrays.
+
+An element that is set to zeros is marked, and its place in the buffer left as it is: the gradient of a loop that
+fills a list sets each element to zeros after reading it, and XLA would copy the whole buffer for that, twice in
+each iteration, since the old one is still read.
 """
 
 from __future__ import annotations
@@ -32,6 +36,7 @@ class TracedList:
         "entry",
         "length",
         "capacity",
+        "cleared",
     )
 
     def __init__(
@@ -43,6 +48,7 @@ class TracedList:
         capacity: int | None = None,
         entry: Any = None,
         max_elements: int = -1,
+        cleared: Any = None,
     ):
         self.element_dtype, self.element_shape = element_dtype, element_shape
         self.buffer = buffer  # a tree of arrays, each with the elements along its first axis
@@ -51,13 +57,17 @@ class TracedList:
         )
         self.length = np.asarray(length, np.int32) if isinstance(length, int) else length
         self.capacity = capacity  # None: not settled yet
+        self.cleared = (
+            cleared  # flags for the elements that are zeros whatever the buffer has, if any
+        )
         self.max_elements = max_elements
 
     # -- as a tree
 
     def flatten(self) -> tuple[tuple, tuple]:
         known = self.length if isinstance(self.length, np.ndarray) else None
-        children = (self.buffer, self.entry, None if known is not None else self.length)
+        length = None if known is not None else self.length
+        children = (self.buffer, self.entry, length, self.cleared)
         return children, (
             self.element_dtype,
             self.element_shape,
@@ -69,8 +79,9 @@ class TracedList:
     @classmethod
     def unflatten(cls, aux: tuple, children: tuple) -> TracedList:
         dtype, shape, known, capacity, most = aux
-        buffer, entry, length = children
-        return cls(dtype, shape, buffer, length if known is None else known, capacity, entry, most)
+        buffer, entry, length, cleared = children
+        length = length if known is None else known
+        return cls(dtype, shape, buffer, length, capacity, entry, most, cleared)
 
     def _with(self, **changes: Any) -> TracedList:
         fields = {name: getattr(self, name) for name in self.__slots__}
@@ -86,9 +97,9 @@ class TracedList:
         return merged_shape(self.element_shape, element_shape)
 
     def materialized(self, ctx: Any, like: Any = None) -> TracedList:
-        """The list with its buffer; `like` is an element."""
+        """The list with a buffer that has all of it; `like` is an element."""
         if self.buffer is not None:
-            return self
+            return self.whole(ctx)
         xp, jax = ctx.xp, ctx.xp.jax
         if like is None and self.entry is not None:
             like = self.entry[1]
@@ -101,6 +112,24 @@ class TracedList:
         if self.entry is not None:
             buffer = _put(jax, buffer, *self.entry)
         return self._with(buffer=buffer, entry=None, capacity=capacity)
+
+    def whole(self, ctx: Any) -> TracedList:
+        """The list with zeros in its buffer where elements were cleared."""
+        if self.cleared is None:
+            return self
+        flags = self.cleared.reshape((-1,) + (1,) * (self.buffer.ndim - 1))
+        return self._with(
+            buffer=ctx.xp.where(flags, ctx.xp.zeros_like(self.buffer), self.buffer), cleared=None
+        )
+
+    def _read(self, ctx: Any, i: Any) -> Any:
+        xp = ctx.xp
+        item = xp.jax.tree.map(
+            lambda x: xp.lax.dynamic_index_in_dim(x, i, 0, keepdims=False), self.buffer
+        )
+        if self.cleared is None:
+            return item
+        return xp.where(self.cleared[i], xp.zeros_like(item), item)
 
     @property
     def actual_shape(self) -> Shape:
@@ -125,24 +154,30 @@ class TracedList:
         self._check_index(
             ctx, i, lambda: f"Trying to access element {i} in a list with {self.length} elements."
         )
-        xp, jax = ctx.xp, ctx.xp.jax
         shape = self._shape(element_shape)
         if self.buffer is None and self.entry is None and is_full(shape):
-            return xp.zeros(shape, self.element_dtype.np)
-        full = self.materialized(ctx)
-        return jax.tree.map(
-            lambda x: xp.lax.dynamic_index_in_dim(x, i, 0, keepdims=False), full.buffer
-        )
+            return ctx.xp.zeros(shape, self.element_dtype.np)
+        full = self if self.buffer is not None else self.materialized(ctx)
+        return full._read(ctx, i)
 
-    def with_item(self, ctx: Any, i: Any, x: Any) -> TracedList:
+    def with_item(self, ctx: Any, i: Any, x: Any, is_zero: bool = False) -> TracedList:
+        """The list with another element; `is_zero` if that is known to be zeros."""
         self._check_index(
             ctx, i, lambda: f"Trying to modify element {i} in a list with {self.length} elements."
         )
         self._check_item(x)
         if self.buffer is None and self.entry is None:
             return self._with(entry=(ctx.xp.asarray(i), x))
-        full = self.materialized(ctx, x)
+        full = self if self.buffer is not None else self.materialized(ctx, x)
+        if is_zero and hasattr(full.buffer, "shape"):
+            cleared = full._flags(ctx.xp) if full.cleared is None else full.cleared
+            return full._with(cleared=cleared.at[i].set(True))
+        if full.cleared is not None:
+            full = full._with(cleared=full.cleared.at[i].set(False))
         return full._with(buffer=_put(ctx.xp.jax, full.buffer, i, x))
+
+    def _flags(self, xp: Any) -> Any:
+        return xp.zeros(self.capacity, np.bool_)
 
     def _check_item(self, x: Any) -> None:
         shape = getattr(x, "shape", None)
@@ -156,6 +191,7 @@ class TracedList:
         if self.buffer is None:
             # A list that grows has more room than elements.
             self = self._with(capacity=self._room(ctx)).materialized(ctx, x)
+        self = self.whole(ctx)
         if self.max_elements >= 0:
             xp.check(self.length < self.max_elements, lambda: "Tried to push item into a full list")
         n = self.known_length
@@ -184,11 +220,8 @@ class TracedList:
             if not is_full(shape) or self.element_dtype.np is None:
                 raise ctx.cannot("the shape of the elements of a list is not known")
             return self._with(length=last), xp.zeros(shape, self.element_dtype.np)
-        full = self.materialized(ctx)
-        item = xp.jax.tree.map(
-            lambda x: xp.lax.dynamic_index_in_dim(x, last, 0, keepdims=False), full.buffer
-        )
-        return full._with(length=last), item
+        full = self if self.buffer is not None else self.materialized(ctx)
+        return full._with(length=last), full._read(ctx, last)
 
     # -- the whole
 
@@ -231,6 +264,7 @@ class TracedList:
             if self.entry is None:
                 return self._with(length=n, capacity=int(n) if isinstance(n, np.ndarray) else None)
             self = self.materialized(ctx)
+        self = self.whole(ctx)
         if isinstance(n, np.ndarray) and int(n) > self.capacity:
             self = self._grown(ctx, int(n))
         elif not isinstance(n, np.ndarray):
@@ -251,11 +285,14 @@ class TracedList:
             more = xp.zeros((capacity - x.shape[0], *x.shape[1:]), x.dtype)
             return xp.concatenate([x, more])
 
-        return self._with(buffer=xp.jax.tree.map(grow, self.buffer), capacity=capacity)
+        cleared = None if self.cleared is None else grow(self.cleared)
+        return self._with(
+            buffer=xp.jax.tree.map(grow, self.buffer), capacity=capacity, cleared=cleared
+        )
 
     def added(self, ctx: Any, other: TracedList) -> TracedList:
         """The elementwise sum."""
-        a, b = self, other
+        a, b = self.whole(ctx), other.whole(ctx)
         if a.known_length is None or b.known_length is None:
             ctx.xp.check(
                 a.length == b.length, lambda: "Trying to add two lists of different lengths"
@@ -296,7 +333,7 @@ class TracedList:
 
         if self.buffer is None:
             return self._with(entry=None)
-        return self._with(buffer=jax.tree.map(jax.numpy.zeros_like, self.buffer))
+        return self._with(buffer=jax.tree.map(jax.numpy.zeros_like, self.buffer), cleared=None)
 
     # -- making two alike, at the ends of branches and round a loop
 
@@ -314,6 +351,7 @@ class TracedList:
             length=_LENGTH if known is None or known != b.known_length else known,
             capacity=capacity,
             max_elements=max(a.max_elements, b.max_elements),
+            cleared=a.cleared if b.cleared is None else b.cleared,
         )
 
     def _spec(self, ctx: Any) -> TracedList:
@@ -336,6 +374,7 @@ class TracedList:
             and (self.known_length is None) == (like.known_length is None)
             and self.element_shape == like.element_shape
             and self.max_elements == like.max_elements
+            and (self.cleared is None) == (like.cleared is None)
         )
 
     def shaped_like(self, ctx: Any, like: TracedList) -> TracedList:
@@ -349,6 +388,10 @@ class TracedList:
                 out = out._grown(ctx, like.capacity)  # type: ignore[arg-type]
         else:
             out = out._with(capacity=like.capacity)
+        if like.cleared is None:
+            out = out.whole(ctx)
+        elif out.cleared is None:
+            out = out._with(cleared=out._flags(ctx.xp))
         if like.known_length is None:
             out = out._with(length=ctx.xp.asarray(out.length))
         return out._with(element_shape=like.element_shape, max_elements=like.max_elements)
@@ -357,7 +400,8 @@ class TracedList:
         """A list of this form that nobody reads."""
         buffer = xp.jax.tree.map(lambda x: xp.zeros(x.shape, x.dtype), self.buffer)
         length = self.length if self.known_length is not None else xp.zeros((), np.int32)
-        return self._with(buffer=buffer, length=length)
+        cleared = None if self.cleared is None else self._flags(xp)
+        return self._with(buffer=buffer, length=length, cleared=cleared)
 
     # -- in and out of the interpreter
 
