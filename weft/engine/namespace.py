@@ -46,6 +46,11 @@ class NumpyNamespace:
     def constant(x: Any) -> Any:
         return x
 
+    @staticmethod
+    def settle(new: Any, old: Any) -> Any:
+        """The new value of a variable, where more follows from it: XLA then computes it once."""
+        return new
+
     # Indexed updates: of a copy, since kernels never write to their inputs.
 
     @staticmethod
@@ -113,6 +118,14 @@ class JaxNamespace:
 
     def constant(self, x: Any) -> Any:
         return self.jnp.asarray(x)
+
+    def settle(self, new: Any, old: Any) -> Any:
+        """The new value of a variable as it will be kept: the old one where a condition has failed.
+
+        What is computed from the value that is kept is computed after it, in place. Otherwise XLA
+        would compute the new value a second time from the old one, and for that copy the old one.
+        """
+        return self.context.settled(new, old)
 
     def scatter(self, array: Any, index: Any, updates: Any, how: str = "update") -> Any:
         """As NumPy's; positions out of bounds are dropped."""

@@ -133,6 +133,8 @@ class TraceContext:
         self.step = None
         self.defers = False  # whether `finish` will be called, so that updates may wait for it
         self.node: Node = None  # type: ignore[assignment]
+        self.settles = False  # whether what is computed now are whole new values of variables
+        self._settled: dict[int, Any] = {}
         self.is_nested = False  # whether this is a body that may not run
         self.created: set[Cell] = set()  # cells made during the trace of this body
         self.trip_bound: int | None = None  # of the loop whose body is traced
@@ -195,6 +197,15 @@ class TraceContext:
             return
         self.state.pending.pop(cell, None)
         self.state.set(cell, value, self.n_checks if masked else -1)
+
+    def settled(self, new: Any, old: Any) -> Any:
+        """What `write` keeps of a new value that is written as `masked`."""
+        ok = self.ok()
+        if not self.settles or ok is None or id(new) in self._settled or new.shape != old.shape:
+            return new
+        value = self.xp.where(ok, new, old)
+        self._settled[id(value)] = value
+        return value
 
     def scatter(self, cell: Cell, index: tuple, updates: Any, how: str = "update") -> None:
         """Changes the elements of a cell at `index`, as `xp.scatter` does, but touches these only."""

@@ -92,10 +92,7 @@ def _runner(
             _check_same_shape(ctx, cells, cell_names)
             if indices is None:
                 _check_dense(ctx.shape(cells[0]), grad.shape)
-                new = rule(ctx.xp, *[ctx.read(c) for c in cells], grad=grad, **given, **flags)
-                for cell, value in zip(cells, new):
-                    if value is not None:
-                        ctx.write(cell, value)
+                _update(ctx, cells, lambda old: rule(ctx.xp, *old, grad=grad, **given, **flags))
             else:
                 shape = ctx.shape(cells[0])
                 _check_sparse(shape, indices.shape, grad.shape)
@@ -111,6 +108,24 @@ def _runner(
         return cells[0] if gives_reference else None
 
     return run
+
+
+def _update(ctx: Any, cells: list[Any], rule: Callable[[list[Any]], tuple]) -> None:
+    """Gives the cells the values that a rule makes of those they have."""
+    old = [ctx.read(c) for c in cells]
+    if not (ctx.tracing and ctx.defers):
+        for cell, value in zip(cells, rule(old)):
+            if value is not None:
+                ctx.write(cell, value)
+        return
+    ctx.settles = True
+    try:
+        new = [v if v is None else ctx.settled(v, o) for v, o in zip(rule(old), old)]
+    finally:
+        ctx.settles = False
+    for cell, value in zip(cells, new):
+        if value is not None:
+            ctx.write(cell, value, masked=True)
 
 
 # -- checks: of static shapes, and of what the variables hold ------------------------------------------------
