@@ -306,6 +306,8 @@ class _Run:
 class RegionOp(Operation):
     """A region as one operation of a plan. It is no part of the graph."""
 
+    wanted: frozenset[Tensor] = frozenset()  # the outputs that the step fetches
+
     def __init__(self, graph: Any, region: Region, controls: list[Operation], like: Operation):
         self._graph, self._decl, self._name = (
             graph,
@@ -347,6 +349,5 @@ def _run_region(ctx: Any, inputs: list[Any]) -> list[Any]:
 
 
 _region_decl.kernel = _run_region
-RegionOp.wanted = frozenset()  # type: ignore[attr-defined]
 
 __all__ = ["DEAD", "OPS", "Region", "RegionOp"]

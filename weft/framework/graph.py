@@ -377,7 +377,7 @@ class Graph(Collections):
             self._scopes.control = stack
 
     def _control_input(self, item: Any) -> Operation | None:
-        op = item if isinstance(item, Operation) else getattr(item, "_op", None)
+        op: Any = item if isinstance(item, Operation) else getattr(item, "_op", None)
         if op is not None and op._graph.building_function:
             caller = op._graph.run_for(op, self)
             if caller is not None:

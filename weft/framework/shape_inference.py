@@ -95,7 +95,9 @@ class ActualInputs(ConstantInputs):
         value = self(which)
         return None if value is None else value.tolist()
 
-    rows = elements
+    def rows(self, which: str | int) -> list[list[int | None]] | None:
+        value = self(which)
+        return None if value is None else value.tolist()
 
     def handle(self, which: str | int) -> Shape:
         return None  # kernels check the value itself: it need not have the shape that was declared

@@ -13,8 +13,8 @@ from weft.framework.indexed_slices import IndexedSlices
 from weft.framework.tensor import Tensor
 from weft.framework.tensor_shape import TensorShape
 from weft.ops.array.getitem import get_item
+from weft.variables import save_slice
 from weft.variables.modes import VariableAggregation, VariableSynchronization
-from weft.variables.save_slice import SaveSliceInfo
 
 _AUTO, _NONE = VariableSynchronization.AUTO, VariableAggregation.NONE
 
@@ -100,10 +100,10 @@ class VariableMetaclass(type):
 class Variable(metaclass=VariableMetaclass):
     """A tensor that keeps its value between runs, until it is assigned another."""
 
-    SaveSliceInfo = SaveSliceInfo
+    SaveSliceInfo = save_slice.SaveSliceInfo
     __array_priority__ = 100
 
-    _save_slice_info: SaveSliceInfo | None = None
+    _save_slice_info: save_slice.SaveSliceInfo | None = None
     _caching_device: Any = None
     _initializer_op: Any
     _initial_value: Any
@@ -190,10 +190,10 @@ class Variable(metaclass=VariableMetaclass):
     def _shared_name(self) -> str:
         return self.name[: self.name.index(":")] if ":" in self.name else self.name
 
-    def _set_save_slice_info(self, save_slice_info: SaveSliceInfo | None) -> None:
+    def _set_save_slice_info(self, save_slice_info: save_slice.SaveSliceInfo | None) -> None:
         self._save_slice_info = save_slice_info
 
-    def _get_save_slice_info(self) -> SaveSliceInfo | None:
+    def _get_save_slice_info(self) -> save_slice.SaveSliceInfo | None:
         return self._save_slice_info
 
     # -- its value -----------------------------------------------------------------------------------

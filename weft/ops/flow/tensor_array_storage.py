@@ -246,7 +246,7 @@ class TensorArrayStorage:
                 False,
                 aggregates=True,
             )
-            for i, x in enumerate(self.items):
+            for x in self.items:
                 if x is not None and found.shape_seen is None:
                     found.shape_seen = (*prepended, *x.shape)
         return found
