@@ -107,9 +107,19 @@ class Context:
     def missing(self, dtype: Any, shape: Any) -> Any:
         """What stands for a value that nobody reads."""
         if dtype.np is None:
-            return None
+            return NOT_THERE
         sizes = () if shape is None else tuple(0 if d is None else d for d in shape)
         return np.broadcast_to(np.zeros((), dtype.np), sizes)
+
+
+class _NotThere:
+    """What stands for a variant that nobody reads; unlike None it may be an element of a list."""
+
+    def __repr__(self) -> str:
+        return "<not there>"
+
+
+NOT_THERE = _NotThere()
 
 
 def _flow() -> Any:

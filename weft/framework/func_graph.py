@@ -42,6 +42,7 @@ class FuncGraph(Graph):
             Any, tuple[Any, Tensor]
         ] = {}  # id of the outer tensor -> (outer, inner)
         self.arg_names: list[str] = []
+        self.declared: Any = None  # the OpDef message that it was imported with
         self.attrs: dict[str, Any] = {}  # of the function
         self.variables: list[Any] = []
         self.deferred_captures: dict[Any, Any] = {}

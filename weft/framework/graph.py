@@ -62,6 +62,7 @@ class Graph(Collections):
         self._kernel_labels: dict[str, str] = {}
         self._op_to_kernel_label_map = self._kernel_labels
         self._functions: dict[str, Any] = {}
+        self._gradient_functions: dict[str, str] = {}  # of functions that were imported with one
         self._container = ""
         self._original: Operation | None = None
         self._seed: int | None = None

@@ -92,6 +92,8 @@ def to_graph_def(graph: Any, from_version: int | None = None, add_shapes: bool =
 
         for function in graph._functions.values():
             out.library.function.add().CopyFrom(function_def.to_function_def(function))
+        for name, gradient in graph._gradient_functions.items():
+            out.library.gradient.add(function_name=name, gradient_func=gradient)
     size = out.ByteSize()
     if size >= 1 << 31:
         raise ValueError("GraphDef cannot be larger than 2GB.")

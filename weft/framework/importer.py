@@ -8,6 +8,7 @@ from typing import Any
 from weft.framework import attributes, context, conversion, errors, graph_def, registry
 from weft.framework.apply import output_dtypes
 from weft.framework.export import export
+from weft.framework.later_attributes import says_nothing_new
 from weft.framework.operation import Operation, creation_site
 from weft.framework.scopes import name_scope
 from weft.framework.shape_rules import ShapeError, merge
@@ -252,7 +253,6 @@ class _Importer:
 
     def _add(self, node: Any) -> Operation:
         decl = registry.find(node.op)
-        function = None
         if decl is None:
             function = self.graph._get_function(node.op)
             if function is None:
@@ -262,7 +262,8 @@ class _Importer:
                 )
             from weft.framework import function_def
 
-            decl = function_def.declaration_of(function)
+            node = function_def.as_call(node, function)
+            decl = registry.get(node.op)
         attrs = self._attrs(node, decl)
         inputs: list[Tensor] = []
         control: list[Operation] = []
@@ -316,17 +317,20 @@ class _Importer:
         known = decl.signature.attrs
         attrs: dict[str, Any] = {}
         for key, value in node.attr.items():
-            if key not in known and not key.startswith("_"):
-                if self._is_producer_default(node.op, key, value):
-                    continue
-                raise ValueError(
-                    f"NodeDef mentions attr '{key}' not in Op<name={node.op}>; NodeDef: {node.name}. (Check whether "
-                    "your GraphDef-interpreting binary is up to date with your GraphDef-generating binary.)"
-                )
             try:
                 attrs[key] = attributes.from_proto(value)
             except (ValueError, TypeError, errors.OpError) as e:
                 raise ValueError(f"Node '{node.name}': attr '{key}' is malformed: {e}") from None
+            if key in known or key.startswith("_"):
+                continue
+            if not self._is_producer_default(node.op, key, value):
+                if not says_nothing_new(key, attrs[key]):
+                    raise ValueError(
+                        f"NodeDef mentions attr '{key}' not in Op<name={node.op}>; NodeDef: {node.name}. (Check "
+                        "whether your GraphDef-interpreting binary is up to date with your GraphDef-generating "
+                        "binary.)"
+                    )
+            del attrs[key]
         for attr in known.values():
             if attr.name in attrs:
                 attrs[attr.name] = _of_kind(attrs[attr.name], attr, node)

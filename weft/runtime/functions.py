@@ -9,6 +9,7 @@ from typing import Any
 from weft.engine.program import Node, Program, called_functions, order
 from weft.engine.static_values import static_arguments
 from weft.framework import dtypes, errors
+from weft.framework.func_graph import has_effect
 from weft.framework.operation import Operation
 from weft.framework.tensor import Tensor
 
@@ -36,7 +37,7 @@ class FunctionPrograms:
             function.control_outputs
         )  # grows where an operation outside waits for one inside
         if found is None or found[0] is not function or found[1] != wanted:
-            found = self._programs[name] = (function, wanted, function_program(function))
+            found = self._programs[name] = (function, wanted, function_program(function, self))
             self._why.pop(name, None)
         return found[2]
 
@@ -46,7 +47,7 @@ class FunctionPrograms:
 
     def gradient_of(self, name: str) -> str:
         """The name of the function that computes the gradient of a function."""
-        found = self._gradients.get(name)
+        found = self._gradients.get(name) or self._graph._gradient_functions.get(name)
         if found is None:
             from weft.ops.flow.function_gradient import gradient_function
 
@@ -133,9 +134,16 @@ def _is_temporary(reference: Any) -> bool:
     return reference._op._decl.name == "TemporaryVariable"
 
 
-def function_program(function: Any) -> Program:
+def function_program(function: Any, functions: FunctionPrograms) -> Program:
     """The program of a function's body. Effects happen in the order the body was written."""
-    ops = order(function.wanted_ops(), set(function.inputs))
+    from weft.runtime import v1_control_flow  # which makes functions of its own
+
+    cut = set(function.inputs)
+    ops = order(function.wanted_ops(), cut)
+    if v1_control_flow.has_control_flow(ops):
+        graph = getattr(function, "graph", function)
+        targets = [op for op in ops if has_effect(op)] + function.control_outputs
+        ops = v1_control_flow.replace(graph, ops, function.outputs, targets, cut, functions)
     if all(hasattr(op, "_id") for op in ops):
         ops = in_order_of_creation(ops)
     return Program(ops, list(function.inputs), list(function.outputs), function.name)

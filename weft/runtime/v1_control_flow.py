@@ -236,8 +236,15 @@ class _Scope:
         cond = self._function(
             name + "_cond", members_set, boundary, at_start, [condition._inputs[0]], {}, inner
         )
+        # What the next iteration waits for has to be done in this one.
+        ends = {
+            c
+            for m in merges
+            for c in m._inputs[1]._op._control_inputs
+            if c in members_set and c not in boundary
+        }
         body = self._function(
-            name + "_body", members_set, boundary, in_body, results, aliases, inner
+            name + "_body", members_set, boundary, in_body, results, aliases, inner, ends=ends
         )
         outputs = [
             exits[i]._outputs[0] if i in exits else _stand_in(m._outputs[0])
@@ -274,12 +281,14 @@ class _Scope:
         aliases: dict[Tensor, Tensor],
         path: tuple[str, ...],
         references: frozenset[int] = frozenset(),
+        ends: Iterable[Operation] = (),
     ) -> CutFunction:
-        """A function of the operations that lead from inputs to outputs. Of the outputs, `references` stay
-        references; others are read as it returns."""
+        """A function of the operations that lead from inputs to outputs, and to the operations `ends`. Of the
+        outputs, `references` stay references; others are read as it returns."""
         cut = {*inputs, *aliases}
         found: dict[Operation, None] = {}
         stack = [self.source[t] for t in outputs if t not in cut]
+        stack.extend(ends)
         while stack:
             op = stack.pop()
             if op in found:
