@@ -93,10 +93,12 @@ def _variable_behind(tensor: Tensor) -> Operation | None:
     """The variable that a reference among a function's inputs refers to, where it is captured."""
     if not tensor.dtype._is_ref_dtype:
         return None
-    while tensor is not None and tensor._op._decl.name == "Placeholder":
-        tensor = getattr(tensor._op, "_captured", None)
-    found = tensor is not None and tensor._op._decl.name in ("Variable", "VariableV2")
-    return tensor._op if found else None
+    found: Tensor | None = tensor
+    while found is not None and found._op._decl.name == "Placeholder":
+        found = getattr(found._op, "_captured", None)
+    if found is None or found._op._decl.name not in ("Variable", "VariableV2"):
+        return None
+    return found._op
 
 
 def _shared_variable(variable: Operation, name: str) -> Any:
