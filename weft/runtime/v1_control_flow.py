@@ -244,7 +244,15 @@ class _Scope:
             if c in members_set and c not in boundary
         }
         body = self._function(
-            name + "_body", members_set, boundary, in_body, results, aliases, inner, ends=ends
+            name + "_body",
+            members_set,
+            boundary,
+            in_body,
+            results,
+            aliases,
+            inner,
+            references=frozenset(i for i, m in enumerate(merges) if m._decl.name == "RefMerge"),
+            ends=ends,
         )
         outputs = [
             exits[i]._outputs[0] if i in exits else _stand_in(m._outputs[0])
