@@ -1,5 +1,7 @@
 """Graphs: names, scopes, elements, control edges, devices, collections."""
 
+import threading
+
 import pytest
 
 import weft as tf
@@ -148,3 +150,32 @@ def test_rewiring_ends_plans(graph):
         assert sess.run(c) == 1.0
         c.op._update_input(0, b)
         assert sess.run(c) == 5.0
+
+
+def test_threads_add_to_one_graph():
+    """Scopes close in whatever order threads leave them, and a GraphDef is made while others add."""
+    errors = []
+    with tf.Graph().as_default() as graph:
+        pass
+
+    def build():
+        try:
+            with graph.as_default():
+                before = graph.as_graph_def()
+                for _ in range(3):
+                    x = tf.placeholder(tf.float32)
+                    with tf.colocate_with(x), tf.device("/cpu:0"):
+                        y = tf.while_loop(lambda y: y < 10.0, lambda y: y + x, [x])  # noqa: B023
+                    tf.gradients(y, x)
+                    graph.as_graph_def()
+                    tf.import_graph_def(before, name="copy")
+        except Exception as e:
+            errors.append(e)
+
+    threads = [threading.Thread(target=build) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not errors
+    assert not graph._devices

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from weft.framework import attributes, dtypes, graph_def, registry
+from weft.framework import attributes, dtypes, function_tracing, graph_def, registry
 from weft.framework.func_graph import FuncGraph
 from weft.framework.operation import Operation
 from weft.framework.signature import Arg
@@ -164,6 +164,7 @@ def _ranges(args: tuple[Arg, ...], attrs: dict[str, Any]) -> list[tuple[Arg, int
 
 def add_library(graph: Any, library: Any) -> None:
     """Adds the functions of a FunctionDefLibrary to a graph; what it has already stays as it is."""
+    graph = function_tracing.outermost(graph)
     new: list[tuple[Any, FuncGraph]] = []
     for message in library.function:
         name = message.signature.name
