@@ -445,7 +445,9 @@ class _Scope:
             if isinstance(item, Tensor):
                 op = self.source.get(item, item._op)
                 if op._decl.name in SWITCHES and _predicate(op._inputs[1]) is predicate:
-                    if item._index != branch:
+                    # What is switched again by the same predicate may be dead already.
+                    again = any(p is predicate for p, _ in self._of(op._inputs[0]))
+                    if item._index != branch or again:
                         raise NotOrdinary
                     outer, by_branch = entries.setdefault(op, (op._inputs[0], {}))
                     by_branch[branch] = item

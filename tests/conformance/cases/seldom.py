@@ -126,6 +126,16 @@ def loop_over_a_reference(g):
     yield g.run(g.raw.Identity(input=v))
 
 
+@declare("Switch", "Merge")
+def gradients_through_one_side_of_a_switch(g):
+    tf = g.tf
+    for taken in (True, False):
+        x = g.feed([2.0, 3.0])
+        no, yes = g.raw.Switch(data=x, pred=g.feed(taken, "bool"))
+        yield g.run(*tf.gradients(no, [x]))
+        yield g.run(*tf.gradients(yes, [x]))
+
+
 @declare("TensorArrayGradWithShape")
 def gradients_of_another_shape(g):
     tf = g.tf
