@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys as _sys
-from typing import Any as _Any
 
 __version__ = "0.1.0"
 
@@ -18,7 +17,8 @@ from weft.framework import export as _export
 from weft.framework.dtypes import DType as DType
 
 
-def __getattr__(name: str) -> _Any:
+# Not annotated: in the cycle of imports mypy would take the annotation before it knows what it names.
+def __getattr__(name):
     if name.startswith("__"):
         raise AttributeError(name)
     value = globals()[name] = _export.find("", name, "weft")
@@ -30,4 +30,4 @@ def __dir__() -> list[str]:
 
 
 compat = _export.namespace("compat")
-compat.v1 = _sys.modules["weft.compat.v1"] = _sys.modules[__name__]
+vars(compat)["v1"] = _sys.modules["weft.compat.v1"] = _sys.modules[__name__]

@@ -50,6 +50,7 @@ export_all(
     device=graph.device,
     dimension_at_index=tensor_shape.dimension_at_index,
     dimension_value=tensor_shape.dimension_value,
+    disable_eager_execution=context.disable_eager_execution,
     disable_v2_tensorshape=tensor_shape.disable_v2_tensorshape,
     enable_eager_execution=context.enable_eager_execution,
     enable_v2_tensorshape=tensor_shape.enable_v2_tensorshape,
@@ -161,7 +162,10 @@ context.load_eager = _load_eager
 for _space in ("app", "flags"):
     lazy(_space, "weft.platform.app")
 lazy("app.flags", "weft.platform.app")
+lazy("", "weft.platform.behavior", "weft.platform.libraries", "weft.variables.module")
+lazy("resource_loader", "weft.platform.resource_loader")
 lazy("logging", "weft.platform.tf_logging")
+lazy("", "weft.platform.tf_logging")
 lazy("graph_util", "weft.framework.graph_util", "weft.framework.freezing")
 lazy("train", "weft.distributed")
 lazy("image", "weft.images")

@@ -221,8 +221,16 @@ class Builder:
         graph_def.versions.producer = 2
         node = graph_def.node.add(name="old", op=op)
         for name, value in attrs.items():
-            if isinstance(value, int):
+            if isinstance(value, bool):
+                node.attr[name].b = value
+            elif isinstance(value, int):
                 node.attr[name].i = value
+            elif isinstance(value, float):
+                node.attr[name].f = value
+            elif isinstance(value, str):
+                node.attr[name].s = value.encode()
+            elif isinstance(value, list):
+                node.attr[name].list.i.extend(value)
             else:
                 node.attr[name].type = value.as_datatype_enum
         for name, tensor in inputs.items():

@@ -7,6 +7,9 @@ import gzip
 import inspect
 import json
 import os
+import signal
+import subprocess
+import sys
 
 import pytest
 from google.protobuf import json_format
@@ -18,8 +21,8 @@ from . import expected_store, harness
 
 # Ops of weft's own: no TensorFlow has them, so their tests stand elsewhere.
 OWN = {name for name in registry.all_ops() if name.startswith("Weft")}
-# Ops that TensorFlow 1.15 declares but cannot run: each has its test below.
-NOT_RUN = {"TileGrad"}
+# Ops that TensorFlow 1.15 declares but cannot run, or that end its process: each has its test below.
+NOT_RUN = {"TileGrad", "Abort"}
 # Element types that weft does without.
 QUANTIZED = {"DT_QINT8", "DT_QUINT8", "DT_QINT16", "DT_QUINT16", "DT_QINT32"}
 FLAGS = ("is_stateful", "is_commutative", "is_aggregate", "allows_uninitialized_input")
@@ -101,6 +104,21 @@ def test_tile_grad():
         copies = tf.constant([[1.0, 2.0, 10.0, 20.0], [3.0, 4.0, 30.0, 40.0]])
         found = session.run(registry.get("TileGrad")(copies, tf.constant([1, 2])))
     assert found.tolist() == [[11.0, 22.0], [33.0, 44.0]]
+
+
+@pytest.mark.parametrize("quietly", [False, True])
+def test_abort(quietly):
+    """The process ends: by SIGABRT with the text of the op, or as if all were well."""
+    program = (
+        "import weft as tf\n"
+        f"op = tf.raw_ops.Abort(error_msg='the reason', exit_without_error={quietly})\n"
+        "tf.Session().run(op)\n"
+        "print('still there')\n"
+    )
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert found.returncode == (0 if quietly else -signal.SIGABRT)
+    assert "still there" not in found.stdout
+    assert quietly or "Abort_op intentional failure; the reason" in found.stderr
 
 
 @pytest.mark.parametrize("op", REGISTERED)

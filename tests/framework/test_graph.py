@@ -1,5 +1,7 @@
 """Graphs: names, scopes, elements, control edges, devices, collections."""
 
+import threading
+
 import pytest
 
 import weft as tf
@@ -158,3 +160,32 @@ def test_an_operation_waits_for_the_others_of_a_block_that_its_input_belongs_to(
             later = tf.identity(after)
         assert after.op.control_inputs == [b.op]
         assert later.op.control_inputs == []  # by way of its input
+
+
+def test_threads_add_to_one_graph():
+    """Scopes close in whatever order threads leave them, and a GraphDef is made while others add."""
+    errors = []
+    with tf.Graph().as_default() as graph:
+        pass
+
+    def build():
+        try:
+            with graph.as_default():
+                before = graph.as_graph_def()
+                for _ in range(3):
+                    x = tf.placeholder(tf.float32)
+                    with tf.colocate_with(x), tf.device("/cpu:0"):
+                        y = tf.while_loop(lambda y: y < 10.0, lambda y: y + x, [x])  # noqa: B023
+                    tf.gradients(y, x)
+                    graph.as_graph_def()
+                    tf.import_graph_def(before, name="copy")
+        except Exception as e:
+            errors.append(e)
+
+    threads = [threading.Thread(target=build) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not errors
+    assert not graph._devices

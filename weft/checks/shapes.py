@@ -45,13 +45,13 @@ def _check_rank(
     summarize: Any,
 ) -> Any:
     ranks = [_scalar_rank(r) for r in ranks]
-    known = [constant_value(r) for r in ranks]
+    known = [k for k in map(constant_value, ranks) if k is not None]
     dims = x.get_shape().ndims
-    if all(k is not None for k in known):
+    if len(known) == len(ranks):
         if any(np.ndim(k) for k in known):
             raise ValueError("Rank must be a scalar.")
         if dims is not None:
-            numbers = [int(k) for k in known if k is not None]
+            numbers = [int(k) for k in known]
             if not static(dims, numbers):
                 raise ValueError(
                     describe(numbers) + f"  Received rank {dims}, shape {x.get_shape()}"

@@ -293,7 +293,7 @@ def run(ready: Ready, inputs: list[Any], name: str | None = None) -> list[Any]:
             a = t._array
             args.append(a if type(a) is np.ndarray or type(a) is Cell else t._host())
     except AttributeError:
-        _refuse(t, ready.decl)
+        _refuse(inputs[len(args)], ready.decl)
     try:
         check = ready.check
         if check is not None and not check.waits:

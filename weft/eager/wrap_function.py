@@ -140,13 +140,14 @@ def copy_into(
     for t in sources:
         if t in mapped:
             continue
+        copy: Any
         if t.op._decl.name == "Const":
             with graph.as_default():
                 copy = graph.add_op(
                     t.op._decl, [], dict(t.op._attrs), [t.dtype], t.op.name
                 )._outputs[0]
         else:
-            copy: Any = graph._placeholder(t.dtype, t._dims, t.op.name)
+            copy = graph._placeholder(t.dtype, t._dims, t.op.name)
             if "_user_specified_name" in t.op._attrs:
                 copy.op._attrs["_user_specified_name"] = t.op._attrs["_user_specified_name"]
         data = getattr(t, "_handle_data", None)

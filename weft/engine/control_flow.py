@@ -64,12 +64,13 @@ def run_loop(ctx: Any, cond: str, body: str, args: list[Any]) -> list[Any]:
     cond_program, body_program = functions.program(cond), functions.program(body)
     values = by_value(ctx, body_program, args)
     tier = _tier_of(node)
-    may_compile = tier is not None and not tier.refused and not functions.stays_interpreted
-    if may_compile and tier.compiled is not None:
-        results = _run_compiled(tier, values, ctx)
+    to_compile = None if functions.stays_interpreted else tier
+    if to_compile is not None and to_compile.compiled is not None and not to_compile.refused:
+        results = _run_compiled(to_compile, values, ctx)
         if results is not None:
             return results
-        may_compile = not tier.refused
+    if to_compile is not None and to_compile.refused:
+        to_compile = None
     budget = _COMPILE + _COMPILE_PER_NODE * _size(functions, cond_program, body_program)
     per_iteration = _PER_NODE * (len(cond_program.nodes) + len(body_program.nodes))
     per_iteration += _PER_ELEMENT * sum(v.size for v in values if type(v) is np.ndarray)
@@ -81,15 +82,16 @@ def run_loop(ctx: Any, cond: str, body: str, args: list[Any]) -> list[Any]:
         if not is_true(run(cond_program, values, ctx)[0]):
             break
         values = run(body_program, values, ctx)
-        if may_compile:
+        if to_compile is not None:
             work += per_iteration
-            if tier.work + work >= budget:
-                tier.work, work = tier.work + work, 0.0
-                results = _run_compiled(tier, values, ctx)
+            if to_compile.work + work >= budget:
+                to_compile.work, work = to_compile.work + work, 0.0
+                results = _run_compiled(to_compile, values, ctx)
                 if results is not None:
                     values = results
                     break
-                may_compile = not tier.refused
+                if to_compile.refused:
+                    to_compile = None
                 budget *= 2
     if tier is not None:
         tier.work += work

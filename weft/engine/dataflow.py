@@ -62,19 +62,25 @@ class Region:
         self.items = {op: _Item(op) for op in ops}
         self.feeds: list[list[tuple[_Item, int]]] = [[] for _ in inputs]
         place = {t: i for i, t in enumerate(inputs)}
+        # Not `t._op`: the outputs of an If or While that was made of others are tensors of these.
+        source = {
+            t: (item, k) for item in self.items.values() for k, t in enumerate(item.op._outputs)
+        }
         for item in self.items.values():
             for at, t in enumerate(item.op._inputs):
                 if t in place:
                     self.feeds[place[t]].append((item, at))
                 else:
-                    self.items[t._op].followers[t._index].append((item, at))
+                    found, k = source[t]
+                    found.followers[k].append((item, at))
             for c in item.op._control_inputs:
                 if c in self.items:
                     item.n_control += 1
                     self.items[c].controls.append(item)
         for i, t in enumerate(outputs):
             if t not in place:
-                self.items[t._op].exits.append((t._index, i))
+                found, k = source[t]
+                found.exits.append((k, i))
 
     def run(self, ctx: Any, args: list[Any]) -> list[Any]:
         """Runs the region; an output that stayed dead is None."""
@@ -310,6 +316,8 @@ class _Run:
 class RegionOp(Operation):
     """A region as one operation of a plan. It is no part of the graph."""
 
+    wanted: frozenset[Tensor] = frozenset()  # the outputs that the step fetches
+
     def __init__(self, graph: Any, region: Region, controls: list[Operation], like: Operation):
         self._graph, self._decl, self._name = (
             graph,
@@ -351,6 +359,5 @@ def _run_region(ctx: Any, inputs: list[Any]) -> list[Any]:
 
 
 _region_decl.kernel = _run_region
-RegionOp.wanted = frozenset()  # type: ignore[attr-defined]
 
 __all__ = ["DEAD", "OPS", "Region", "RegionOp"]

@@ -187,7 +187,7 @@ def run_node(node: Node, values: list[Any], ctx: Any) -> None:
         if node.recheck:
             recheck(node, args)
         if node.groups is not None:
-            args = [args[g] if type(g) is int else args[g[0] : g[1]] for g in node.groups]
+            args = [args[g] for g in node.groups]
         kernel = node.kernel
         if kernel is None:
             raise errors.UnimplementedError(
@@ -215,11 +215,11 @@ def store_results(node: Node, result: Any, values: list[Any]) -> None:
 
 def as_array(value: Any, dtype: Any) -> Any:
     """A kernel's result as an array: NumPy reductions give scalars. A reference (a cell) stays."""
-    if isinstance(value, np.generic) and dtype is not None and dtype != object:
+    if isinstance(value, np.generic) and dtype is not None and dtype != np.object_:
         return np.asarray(value, dtype)
     if isinstance(value, Cell) or value is None:
         return value
-    if dtype == object and isinstance(value, (bytes, str)):
+    if dtype == np.object_ and isinstance(value, (bytes, str)):
         out = np.empty((), object)
         out[()] = value
         return out
@@ -244,7 +244,7 @@ def recheck(node: Node, args: list[Any]) -> None:
     node.checked = shapes
 
 
-def located(e: Exception, node: Node, args: list[Any]) -> Exception:
+def located(e: Exception, node: Node, args: list[Any]) -> errors.OpError:
     """The error as TensorFlow's class, with the operation it came from."""
     op = node.op
     if isinstance(e, errors.OpError):

@@ -59,7 +59,7 @@ class Node:
         args = decl.signature.inputs
         self.groups = _groups(args, op._attrs) if any(a.is_list for a in args) else None
         self.derefs = _derefs(op)
-        self.static = _static_positions(op, self.groups)
+        self.static = _static_positions(op)
         self.frees: tuple[int, ...] = ()
         self.checked: Any = None
         # Where everything was known as the graph was built, the shape rule has had its say already.
@@ -87,9 +87,9 @@ def called_functions(op: Operation) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _groups(args: Any, attrs: dict[str, Any]) -> list[tuple[int, int] | int]:
-    """For each argument the position of its value, or the range of positions where it is a list."""
-    out: list[tuple[int, int] | int] = []
+def _groups(args: Any, attrs: dict[str, Any]) -> list[int | slice]:
+    """For each argument the position of its value, or the slice of positions where it is a list."""
+    out: list[int | slice] = []
     i = 0
     for arg in args:
         if arg.number_attr is not None:
@@ -100,7 +100,7 @@ def _groups(args: Any, attrs: dict[str, Any]) -> list[tuple[int, int] | int]:
             out.append(i)
             i += 1
             continue
-        out.append((i, i + n))
+        out.append(slice(i, i + n))
         i += n
     return out
 
@@ -129,10 +129,9 @@ def _derefs(op: Operation) -> tuple[int, ...]:
     )
 
 
-def _static_positions(op: Operation, groups: Any) -> tuple[int, ...]:
-    names = op._decl.static
-    if callable(names):
-        names = names(op)
+def _static_positions(op: Operation) -> tuple[int, ...]:
+    static = op._decl.static
+    names = static(op) if callable(static) else static
     if not names:
         return ()
     return named_positions(op, names)

@@ -48,7 +48,7 @@ def _has_repeats(index: tuple) -> bool:
     if not parts or all(p.size <= 1 for p in parts):
         return False
     if len(parts) > 1:
-        parts = np.broadcast_arrays(*parts)
+        parts = list(np.broadcast_arrays(*parts))
         rows = np.stack([p.ravel() for p in parts], axis=1)
         return len(np.unique(rows, axis=0)) < len(rows)
     flat = np.sort(parts[0], axis=None)

@@ -112,6 +112,10 @@ def _is_traced(value: Any) -> bool:
 # -- branches ---------------------------------------------------------------------------------------------
 
 
+def _calling(name: str, args: list[Any]) -> Callable[[TraceContext, list[Any]], list[Any]]:
+    return lambda inner, _: call(inner, name, args)
+
+
 def branch(ctx: TraceContext, index: Any, cases: list[tuple[str, list[Any]]]) -> list[Any]:
     """Traces all branches, or only the one that is known to be taken."""
     if is_known(index):
@@ -120,7 +124,7 @@ def branch(ctx: TraceContext, index: Any, cases: list[tuple[str, list[Any]]]) ->
     jax, xp = load_jax(), ctx.xp
     bodies = []
     for name, args in cases:
-        bodies.append(_Body(ctx, lambda inner, _, n=name, a=args: call(inner, n, a), {}, []))
+        bodies.append(_Body(ctx, _calling(name, args), {}, []))
     merged = [_merge(ctx, list(parts)) for parts in zip(*[b.output_specs() for b in bodies])]
     cells = list(dict.fromkeys(c for b in bodies for c in b.written))
     for b in bodies:

@@ -19,7 +19,7 @@ from weft.engine.cell import Cell, LocalCell
 from weft.engine.namespace import jax_namespace, numpy_namespace
 from weft.engine.program import Node, Program
 from weft.framework import errors, shape_inference
-from weft.framework.shape_rules import ShapeError
+from weft.framework.shape_rules import ShapeError, num_elements
 
 _LARGEST_FOLDED = (
     1 << 14
@@ -361,7 +361,7 @@ def trace_node(node: Node, values: list[Any], ctx: TraceContext) -> None:
             if not is_known(args[i]):
                 raise CannotCompile(node, f"needs the value of input {i} while compiling")
         if node.groups is not None:
-            args = [args[g] if type(g) is int else args[g[0] : g[1]] for g in node.groups]
+            args = [args[g] for g in node.groups]
         if known and node.kernel is not None and not node.wants_context and _is_small(node):
             result = node.kernel(numpy_namespace, *args, **node.kwargs)
             flat = _flat(node, result, numpy=True)
@@ -391,13 +391,9 @@ def trace_node(node: Node, values: list[Any], ctx: TraceContext) -> None:
 
 def _is_small(node: Node) -> bool:
     for t in node.op._outputs:
-        dims = t._dims
-        if dims is not None and None not in dims:
-            n = 1
-            for d in dims:
-                n *= d
-            if n > _LARGEST_FOLDED:
-                return False
+        n = num_elements(t._dims)
+        if n is not None and n > _LARGEST_FOLDED:
+            return False
     return True
 
 

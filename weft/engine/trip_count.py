@@ -146,12 +146,13 @@ def _run(program: Program, nodes: list[Node], known: dict[int, Any]) -> dict[int
         if node.decl.name == "LogicalAnd" and any(a is not None and not a.all() for a in args):
             values[node.outputs[0]] = np.asarray(False)
             continue
-        if any(a is None for a in args) or not _is_pure(node):
+        kernel = node.kernel
+        if kernel is None or any(a is None for a in args) or not _is_pure(node):
             continue
         if node.groups is not None:
-            args = [args[g] if type(g) is int else args[g[0] : g[1]] for g in node.groups]
+            args = [args[g] for g in node.groups]
         try:
-            result = node.kernel(numpy_namespace, *args, **node.kwargs)
+            result = kernel(numpy_namespace, *args, **node.kwargs)
         except Exception:  # the run will say it, with the op
             return None
         flat = (

@@ -106,13 +106,11 @@ _tuples: dict[str, Any] = {}
 
 def decl_tuple(decl: OpDecl) -> Any:
     """The named tuple class of an op with several outputs."""
-    cls = _tuples.get(decl.name)
-    if cls is None:
+    if decl.name not in _tuples:
         from collections import namedtuple
 
-        cls = namedtuple(decl.name, [a.name for a in decl.signature.outputs])  # type: ignore[misc]
-        _tuples[decl.name] = cls
-    return cls
+        _tuples[decl.name] = namedtuple(decl.name, [a.name for a in decl.signature.outputs])
+    return _tuples[decl.name]
 
 
 def apply(decl: OpDecl, values: Any, given: dict[str, Any], name: str | None) -> tuple:
@@ -221,7 +219,7 @@ def convert_inputs(
         if arg.is_list:
             flat.extend(_convert_list(decl, arg, value, attrs))
             continue
-        wanted = arg.dtype if arg.dtype is not None else attrs.get(arg.type_attr)
+        wanted = arg.dtype if arg.dtype is not None else attrs.get(arg.type_attr or "")
         if isinstance(value, Tensor) and not arg.is_ref:
             tensor = value
         else:
@@ -311,7 +309,7 @@ def _convert_list(decl: OpDecl, arg: Arg, values: Any, attrs: dict[str, Any]) ->
             )
     if arg.type_list_attr is not None:
         return _convert_mixed_list(decl, arg, values, attrs)
-    wanted = arg.dtype if arg.dtype is not None else attrs.get(arg.type_attr)
+    wanted = arg.dtype if arg.dtype is not None else attrs.get(arg.type_attr or "")
     if wanted is None:
         wanted = next((v.dtype.base_dtype for v in values if isinstance(v, Tensor)), None)
     preferred = None

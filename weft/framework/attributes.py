@@ -168,8 +168,10 @@ def convert(value: Any, attr: Attr, op_name: str) -> Any:
 def _check_allowed(value: Any, attr: Attr, op_name: str) -> None:
     if attr.element_kind == "type":
         check_dtype(value, attr, op_name)
-    elif attr.element_kind == "string" and value.decode(errors="replace") not in attr.allowed:
-        allowed = '", "'.join(attr.allowed)  # type: ignore[arg-type]
+    elif attr.element_kind == "string" and value.decode(errors="replace") not in (
+        attr.allowed or ()
+    ):
+        allowed = '", "'.join(attr.allowed or ())
         raise ValueError(
             f"Attr '{attr.name}' of '{op_name}' Op passed string '{value.decode(errors='replace')}' not "
             f'in: "{allowed}".'

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from weft.framework import attributes, dtypes, graph_def, registry
+from weft.framework import attributes, dtypes, function_tracing, graph_def, registry
 from weft.framework.func_graph import FuncGraph
 from weft.framework.operation import Operation
 from weft.framework.signature import Arg
@@ -93,10 +93,12 @@ def _variable_behind(tensor: Tensor) -> Operation | None:
     """The variable that a reference among a function's inputs refers to, where it is captured."""
     if not tensor.dtype._is_ref_dtype:
         return None
-    while tensor is not None and tensor._op._decl.name == "Placeholder":
-        tensor = getattr(tensor._op, "_captured", None)
-    found = tensor is not None and tensor._op._decl.name in ("Variable", "VariableV2")
-    return tensor._op if found else None
+    found: Tensor | None = tensor
+    while found is not None and found._op._decl.name == "Placeholder":
+        found = getattr(found._op, "_captured", None)
+    if found is None or found._op._decl.name not in ("Variable", "VariableV2"):
+        return None
+    return found._op
 
 
 def _shared_variable(variable: Operation, name: str) -> Any:
@@ -162,6 +164,7 @@ def _ranges(args: tuple[Arg, ...], attrs: dict[str, Any]) -> list[tuple[Arg, int
 
 def add_library(graph: Any, library: Any) -> None:
     """Adds the functions of a FunctionDefLibrary to a graph; what it has already stays as it is."""
+    graph = function_tracing.outermost(graph)
     new: list[tuple[Any, FuncGraph]] = []
     for message in library.function:
         name = message.signature.name

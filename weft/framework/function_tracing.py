@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 from collections.abc import Iterator
 from typing import Any
 
@@ -29,10 +30,8 @@ def in_function(graph: Graph) -> bool:
 
 def unique_name(graph: Graph, name: str) -> str:
     """A name that no function of the library has."""
-    root = outermost(graph)
-    count = root._extras.get("functions", 0)
-    root._extras["functions"] = count + 1
-    return f"{name.strip('/').replace('/', '_')}_{count}"
+    numbers = outermost(graph)._extras.setdefault("functions", itertools.count())
+    return f"{name.strip('/').replace('/', '_')}_{next(numbers)}"
 
 
 @contextlib.contextmanager

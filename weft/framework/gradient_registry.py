@@ -26,6 +26,12 @@ class RegisterGradient:
         return function
 
 
+def takes_none(rule: Callable) -> Callable:
+    """Lets a rule be called with None for gradients that are not there, and with `wanted`: which inputs need one."""
+    rule.__dict__["takes_none"] = True
+    return rule
+
+
 @export("NotDifferentiable", "no_gradient", "NoGradient")
 def not_differentiable(op_type: str) -> None:
     """States that no gradient flows through ops of a type."""

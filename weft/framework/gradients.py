@@ -52,7 +52,8 @@ class UnconnectedGradients:
     def __repr__(self) -> str:
         return f"<UnconnectedGradients.{self.value.upper()}: '{self.value}'>"
 
-    __str__ = lambda self: f"UnconnectedGradients.{self.value.upper()}"  # noqa: E731
+    def __str__(self) -> str:
+        return f"UnconnectedGradients.{self.value.upper()}"
 
 
 UnconnectedGradients.NONE = UnconnectedGradients("none")
@@ -359,7 +360,7 @@ def _gated(grads: list[Any]) -> list[Any]:
     """The gradients, none of which is there before all are."""
     dense = [g for g in grads if g is not None]
     ops = [g.op for g in dense]
-    out = []
+    out: list[Any] = []
     with context.get_default_graph().control_dependencies(ops):
         for g in grads:
             if g is None:

@@ -40,6 +40,14 @@ class _Controllers:
         self.seen: set[Operation] = set()  # operations created inside of the block
 
 
+def _without(stack: list[Any], item: Any) -> list[Any]:
+    """A stack from which `item` is taken, wherever threads that share the graph have left it."""
+    for i in reversed(range(len(stack))):
+        if stack[i] is item:
+            return [*stack[:i], *stack[i + 1 :]]
+    return stack
+
+
 class Graph(Collections):
     """A dataflow graph: operations, the tensors between them, and collections of either."""
 
@@ -379,7 +387,7 @@ class Graph(Collections):
             self._scopes.control = stack
 
     def _control_input(self, item: Any) -> Operation | None:
-        op = item if isinstance(item, Operation) else getattr(item, "_op", None)
+        op: Any = item if isinstance(item, Operation) else getattr(item, "_op", None)
         if op is not None and op._graph.building_function:
             caller = op._graph.run_for(op, self)
             if caller is not None:
@@ -409,11 +417,11 @@ class Graph(Collections):
             device = merge_device_strings(
                 "", device if isinstance(device, str) else device.to_string()
             )
-        self._devices.append(device)
+        self._devices = [*self._devices, device]
         try:
             yield
         finally:
-            self._devices.pop()
+            self._devices = _without(self._devices, device)
 
     def _apply_devices(self, op: Operation) -> None:
         for device in reversed(self._devices):
@@ -437,16 +445,20 @@ class Graph(Collections):
             op = self.capture(handle)._op if self.building_function else None  # type: ignore[attr-defined]
         if op is not None and not isinstance(op, Operation):
             op = op.op if hasattr(op, "op") else self.as_graph_element(op).op
-        devices, colocations = self._devices, self._colocations
+        colocations = self._colocations
+        entry = (op, ignore_existing)
         if ignore_existing:
             self._colocations = []
-        self._devices = []  # the device of `op` is the device
+        self._devices = [*self._devices, None]  # the device of `op` is the device
         if op is not None:
-            self._colocations = [*self._colocations, (op, ignore_existing)]
+            self._colocations = [*self._colocations, entry]
         try:
             yield
         finally:
-            self._devices, self._colocations = devices, colocations
+            self._devices = _without(self._devices, None)
+            self._colocations = (
+                colocations if ignore_existing else _without(self._colocations, entry)
+            )
 
     _colocate_with_for_gradient_default = None
 

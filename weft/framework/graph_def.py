@@ -73,6 +73,15 @@ def op_def(decl: OpDecl) -> Any:
 
 def to_graph_def(graph: Any, from_version: int | None = None, add_shapes: bool = False) -> Any:
     """The GraphDef message of a graph; of what was added since a version, where one is given."""
+    with graph._lock:  # other threads may be adding to the graph
+        out = _to_graph_def(graph, from_version, add_shapes)
+    size = out.ByteSize()
+    if size >= 1 << 31:
+        raise ValueError("GraphDef cannot be larger than 2GB.")
+    return out
+
+
+def _to_graph_def(graph: Any, from_version: int | None, add_shapes: bool) -> Any:
     from weft import proto
     from weft.framework.tensor_shape import TensorShape
 
@@ -90,13 +99,10 @@ def to_graph_def(graph: Any, from_version: int | None = None, add_shapes: bool =
     if graph._functions:
         from weft.framework import function_def
 
-        for function in graph._functions.values():
+        for function in list(graph._functions.values()):
             out.library.function.add().CopyFrom(function_def.to_function_def(function))
         for name, gradient in graph._gradient_functions.items():
             out.library.gradient.add(function_name=name, gradient_func=gradient)
-    size = out.ByteSize()
-    if size >= 1 << 31:
-        raise ValueError("GraphDef cannot be larger than 2GB.")
     return out
 
 

@@ -59,10 +59,10 @@ def import_graph_def(
                     k: v if isinstance(v, (Tensor, Operation)) else conversion.convert_to_tensor(v)
                     for k, v in input_map.items()
                 }
-        importer = _Importer(
-            context.get_default_graph(), graph_def, input_map, prefix, producer_op_list
-        )
-        importer.run()
+        graph = context.get_default_graph()
+        importer = _Importer(graph, graph_def, input_map, prefix, producer_op_list)
+        with graph._lock:
+            importer.run()
     if return_elements is None:
         return None
     return [importer.element(e) for e in return_elements]

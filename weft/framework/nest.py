@@ -72,13 +72,14 @@ def sequence_like(instance: Any, parts: list[Any]) -> Any:
     """A structure of the type of `instance`, made of other parts."""
     if isinstance(instance, Mapping):
         new = dict(zip(_sorted_keys(instance), parts))
+        kind: Any = type(instance)
         if hasattr(instance, "default_factory"):
-            out = type(instance)(instance.default_factory)  # type: ignore[call-arg]
+            out = kind(instance.default_factory)
             for k in instance:
-                out[k] = new[k]  # type: ignore[index]
+                out[k] = new[k]
             return out
         pairs = [(k, new[k]) for k in instance]
-        return type(instance)(pairs) if type(instance) is not dict else dict(pairs)
+        return kind(pairs)
     if _is_namedtuple(instance):
         return type(instance)(*parts)
     if _is_attrs(instance):

@@ -25,7 +25,7 @@ Site = tuple[tuple[CodeType, int], ...]
 def creation_site(depth: int) -> Site:
     """The calls that led here, innermost first; resolved to lines only when somebody asks."""
     frame = sys._getframe(depth)
-    site = []
+    site: list[tuple[CodeType, int]] = []
     while frame is not None and len(site) < _DEEPEST_TRACE:
         site.append((frame.f_code, frame.f_lasti))
         frame = frame.f_back  # type: ignore[assignment]
@@ -59,6 +59,9 @@ class Operation:
         "__weakref__",
         "__dict__",
     )
+
+    _id: float  # the order in which the graph got its operations
+    _captured: Any  # of a function's placeholder: what it stands for; others have no such attribute
 
     def __init__(
         self,

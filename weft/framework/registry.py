@@ -129,7 +129,9 @@ _loaders: list[Callable[[], None]] = []
 _loading = threading.RLock()
 
 
-def op(name: str, args: str = "", attrs: str = "", **flags: Any) -> Callable[[Callable], OpDecl]:
+def op(
+    name: str, args: str = "", attrs: str = "", **flags: Any
+) -> Callable[[Callable | None], OpDecl]:
     """Declares an op; the decorated function is its reference kernel."""
 
     def register(kernel: Callable | None) -> OpDecl:

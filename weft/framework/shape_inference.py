@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from weft.framework import registry
-from weft.framework.shape_rules import Shape, ShapeError
+from weft.framework import errors, registry
+from weft.framework.shape_rules import Shape, ShapeError, text
 
 if TYPE_CHECKING:
     from weft.framework.operation import Operation
@@ -95,7 +95,9 @@ class ActualInputs(ConstantInputs):
         value = self(which)
         return None if value is None else value.tolist()
 
-    rows = elements
+    def rows(self, which: str | int) -> list[list[int | None]] | None:
+        value = self(which)
+        return None if value is None else value.tolist()
 
     def handle(self, which: str | int) -> Shape:
         return None  # kernels check the value itself: it need not have the shape that was declared
@@ -199,12 +201,11 @@ def infer(op: Operation) -> None:
         )
     try:
         shapes = run_rule(decl, [t._dims for t in tensors], attrs, const)
-    except ShapeError as e:
-        from weft.framework.shape_rules import text
-
+    except (ShapeError, errors.OpError) as e:
         given = ", ".join(text(t._dims) for t in tensors)
-        raise ValueError(
-            f"{e} for '{op._name}' (op: '{decl.name}') with input shapes: {given}."
-        ) from None
+        where = f"for '{op._name}' (op: '{decl.name}') with input shapes: {given}."
+        if isinstance(e, errors.OpError):
+            raise type(e)(None, None, f"{e.message} {where}") from None
+        raise ValueError(f"{e} {where}") from None
     for tensor, shape in zip(op._outputs, shapes):
         tensor._dims = shape

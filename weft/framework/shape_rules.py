@@ -6,7 +6,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-Shape = tuple[int | None, ...] | None
+Dims = tuple[int | None, ...]  # of known rank
+Shape = Dims | None
 
 
 class ShapeError(ValueError):
@@ -38,7 +39,7 @@ def _ranks(wanted: str, shape: tuple, name: str) -> str:
     return f"{name}: " * bool(name) + f"Shape must be {wanted} but is rank {len(shape)}"
 
 
-def rank(shape: Shape, wanted: int, name: str = "") -> Shape:
+def rank(shape: Shape, wanted: int, name: str = "") -> Dims:
     """The shape, which must have exactly this rank."""
     if shape is None:
         return (None,) * wanted
@@ -162,11 +163,11 @@ def axis(index: int, rank_: int, name: str = "axis") -> int:
     return index + rank_ if index < 0 else index
 
 
-def scalar(shape: Shape, name: str = "") -> Shape:
+def scalar(shape: Shape, name: str = "") -> Dims:
     return rank(shape, 0, name)
 
 
-def vector(shape: Shape, name: str = "") -> Shape:
+def vector(shape: Shape, name: str = "") -> Dims:
     return rank(shape, 1, name)
 
 

@@ -11,6 +11,7 @@ from weft.framework.tensor_shape import TensorShape, as_shape
 if TYPE_CHECKING:
     from weft.framework.dtypes import DType
     from weft.framework.graph import Graph
+    from weft.framework.handle_data import HandleData
     from weft.framework.operation import Operation
 
 
@@ -27,6 +28,12 @@ class Tensor:
         "__weakref__",
         "__dict__",
     )
+
+    _handle_data: HandleData | None  # of a resource or variant, where something is known of it
+
+    # The op library sets the operators.
+    __getitem__: Any
+    __neg__: Any
 
     _USE_EQUALITY = False  # tensors are compared by identity
 
@@ -141,7 +148,10 @@ class Tensor:
             )
         if self._dims is None or not self._dims:
             raise TypeError("Cannot iterate over a tensor of unknown or zero rank.")
-        return (self[i] for i in range(self._dims[0]))
+        size = self._dims[0]
+        if size is None:
+            raise TypeError("Cannot iterate over a tensor whose first size is not known.")
+        return (self[i] for i in range(size))
 
     def __bool__(self) -> bool:
         raise errors.OperatorNotAllowedInGraphError(

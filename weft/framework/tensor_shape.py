@@ -99,7 +99,7 @@ class TensorShape:
 
     _dims = dims
 
-    def as_list(self) -> list[int | None]:
+    def as_list(self) -> list[int | Any]:  # or None, where a size is not known
         """Returns the shape as a list of int and None; `ValueError` if the rank is unknown."""
         if self.dims_tuple is None:
             raise ValueError("as_list() is not defined on an unknown TensorShape.")

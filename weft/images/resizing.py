@@ -236,7 +236,7 @@ def _exactly(op_name: str, public: str, has_centers: bool) -> None:
 
     else:
 
-        def function(images, size, align_corners=False, name=None):
+        def function(images, size, align_corners=False, name=None):  # type: ignore[misc]
             return getattr(raw, op_name)(images, size, align_corners=align_corners, name=name)
 
     function.__name__ = function.__qualname__ = public

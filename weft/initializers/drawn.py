@@ -114,7 +114,7 @@ _DISTRIBUTIONS = {"normal", "uniform", "truncated_normal", "untruncated_normal"}
 class VarianceScaling(Configured):
     """Draws values whose variance is `scale` over the fan in, the fan out, or their average."""
 
-    config_names = ("scale", "mode", "distribution", "seed")
+    config_names: tuple[str, ...] = ("scale", "mode", "distribution", "seed")
 
     def __init__(
         self,

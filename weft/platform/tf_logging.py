@@ -155,3 +155,4 @@ export_all(
         and n not in ("annotations", "sys", "threading", "time", "Any", "export_all")
     },
 )
+export_all("", get_logger=get_logger)

@@ -244,7 +244,15 @@ class _Scope:
             if c in members_set and c not in boundary
         }
         body = self._function(
-            name + "_body", members_set, boundary, in_body, results, aliases, inner, ends=ends
+            name + "_body",
+            members_set,
+            boundary,
+            in_body,
+            results,
+            aliases,
+            inner,
+            references=frozenset(i for i, m in enumerate(merges) if m._decl.name == "RefMerge"),
+            ends=ends,
         )
         outputs = [
             exits[i]._outputs[0] if i in exits else _stand_in(m._outputs[0])
@@ -437,7 +445,9 @@ class _Scope:
             if isinstance(item, Tensor):
                 op = self.source.get(item, item._op)
                 if op._decl.name in SWITCHES and _predicate(op._inputs[1]) is predicate:
-                    if item._index != branch:
+                    # What is switched again by the same predicate may be dead already.
+                    again = any(p is predicate for p, _ in self._of(op._inputs[0]))
+                    if item._index != branch or again:
                         raise NotOrdinary
                     outer, by_branch = entries.setdefault(op, (op._inputs[0], {}))
                     by_branch[branch] = item

@@ -180,7 +180,8 @@ def _memory(tensors: dict[str, _Tensor], trace: _Trace | None) -> dict[str, Allo
         events.append((t.last_use + 1, -t.size, t.name))
     maximums: dict[str, AllocationMaximum] = {}
     for (allocator, pid), events in changes.items():
-        held, names = 0, set()
+        held = 0
+        names: set[str] = set()
         for at, size, name in sorted(events):
             held += size
             (names.add if size >= 0 else names.discard)(name)

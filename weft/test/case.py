@@ -278,7 +278,7 @@ class TestCase(parameterized.TestCase):
         self.assertEqual(str(expected), str(message), msg)
 
     @contextlib.contextmanager
-    def assertRaisesWithPredicateMatch(
+    def assertRaisesWithPredicateMatch(  # type: ignore[override]  # as TensorFlow has it
         self, exception_type: Any, expected_err_re_or_predicate: Any
     ) -> Iterator[None]:
         """Asserts that an error is raised whose text, op and creation site match."""

@@ -10,11 +10,12 @@ from weft.framework import context, conversion
 from weft.framework.export import export, export_all
 from weft.framework.graph_keys import GraphKeys
 from weft.framework.indexed_slices import IndexedSlices
+from weft.framework.sparse_tensor import SparseTensor
 from weft.framework.tensor import Tensor
 from weft.framework.tensor_shape import TensorShape
 from weft.ops.array.getitem import get_item
+from weft.variables import save_slice
 from weft.variables.modes import VariableAggregation, VariableSynchronization
-from weft.variables.save_slice import SaveSliceInfo
 
 _AUTO, _NONE = VariableSynchronization.AUTO, VariableAggregation.NONE
 
@@ -100,10 +101,10 @@ class VariableMetaclass(type):
 class Variable(metaclass=VariableMetaclass):
     """A tensor that keeps its value between runs, until it is assigned another."""
 
-    SaveSliceInfo = SaveSliceInfo
+    SaveSliceInfo = save_slice.SaveSliceInfo
     __array_priority__ = 100
 
-    _save_slice_info: SaveSliceInfo | None = None
+    _save_slice_info: save_slice.SaveSliceInfo | None = None
     _caching_device: Any = None
     _initializer_op: Any
     _initial_value: Any
@@ -190,10 +191,10 @@ class Variable(metaclass=VariableMetaclass):
     def _shared_name(self) -> str:
         return self.name[: self.name.index(":")] if ":" in self.name else self.name
 
-    def _set_save_slice_info(self, save_slice_info: SaveSliceInfo | None) -> None:
+    def _set_save_slice_info(self, save_slice_info: save_slice.SaveSliceInfo | None) -> None:
         self._save_slice_info = save_slice_info
 
-    def _get_save_slice_info(self) -> SaveSliceInfo | None:
+    def _get_save_slice_info(self) -> save_slice.SaveSliceInfo | None:
         return self._save_slice_info
 
     # -- its value -----------------------------------------------------------------------------------
@@ -264,10 +265,128 @@ class Variable(metaclass=VariableMetaclass):
         kind: Any = ResourceVariable if variable_def.is_resource else RefVariable
         return kind(variable_def=variable_def, import_scope=import_scope)
 
+    # -- what each kind does in its own way -----------------------------------------------------------
+
+    def assign(
+        self,
+        value: Any,
+        use_locking: bool = False,
+        name: str | None = None,
+        read_value: bool = True,
+    ) -> Any:
+        """Gives the variable a new value."""
+        raise NotImplementedError
+
+    def assign_add(
+        self,
+        delta: Any,
+        use_locking: bool = False,
+        name: str | None = None,
+        read_value: bool = True,
+    ) -> Any:
+        """Adds to the value."""
+        raise NotImplementedError
+
+    def assign_sub(
+        self,
+        delta: Any,
+        use_locking: bool = False,
+        name: str | None = None,
+        read_value: bool = True,
+    ) -> Any:
+        """Subtracts from the value."""
+        raise NotImplementedError
+
+    def scatter_update(
+        self, sparse_delta: Any, use_locking: bool = False, name: str | None = None
+    ) -> Any:
+        """Sets the rows that IndexedSlices tell."""
+        raise NotImplementedError
+
+    def scatter_add(
+        self, sparse_delta: Any, use_locking: bool = False, name: str | None = None
+    ) -> Any:
+        """Adds to rows."""
+        raise NotImplementedError
+
+    def scatter_sub(
+        self, sparse_delta: Any, use_locking: bool = False, name: str | None = None
+    ) -> Any:
+        """Subtracts from rows."""
+        raise NotImplementedError
+
+    def scatter_mul(
+        self, sparse_delta: Any, use_locking: bool = False, name: str | None = None
+    ) -> Any:
+        """Multiplies rows."""
+        raise NotImplementedError
+
+    def scatter_div(
+        self, sparse_delta: Any, use_locking: bool = False, name: str | None = None
+    ) -> Any:
+        """Divides rows."""
+        raise NotImplementedError
+
+    def scatter_max(
+        self, sparse_delta: Any, use_locking: bool = False, name: str | None = None
+    ) -> Any:
+        """Raises rows to at least these."""
+        raise NotImplementedError
+
+    def scatter_min(
+        self, sparse_delta: Any, use_locking: bool = False, name: str | None = None
+    ) -> Any:
+        """Lowers rows to at most these."""
+        raise NotImplementedError
+
+    def batch_scatter_update(
+        self, sparse_delta: Any, use_locking: bool = False, name: str | None = None
+    ) -> Any:
+        """Sets rows of each batch."""
+        raise NotImplementedError
+
+    def scatter_nd_update(self, indices: Any, updates: Any, name: str | None = None) -> Any:
+        """Sets slices."""
+        raise NotImplementedError
+
+    def scatter_nd_add(self, indices: Any, updates: Any, name: str | None = None) -> Any:
+        """Adds to slices."""
+        raise NotImplementedError
+
+    def scatter_nd_sub(self, indices: Any, updates: Any, name: str | None = None) -> Any:
+        """Subtracts from slices."""
+        raise NotImplementedError
+
+    def gather_nd(self, indices: Any, name: str | None = None) -> Any:
+        """Returns the slices at positions that the last axis of `indices` tells."""
+        raise NotImplementedError
+
+    def sparse_read(self, indices: Any, name: str | None = None) -> Any:
+        """Returns the rows at `indices`."""
+        raise NotImplementedError
+
+    def eval(self, session: Any = None) -> Any:
+        """Evaluates the variable in a session (the default one where none is given)."""
+        raise NotImplementedError
+
+    def count_up_to(self, limit: Any) -> Any:
+        """Adds 1, unless the value has reached `limit`: then it raises OutOfRangeError."""
+        raise NotImplementedError
+
+    def set_shape(self, shape: Any) -> Any:
+        """Adds what the caller knows to the static shape."""
+        raise NotImplementedError
+
     # -- for checkpoints of objects ------------------------------------------------------------------
 
     def _gather_saveables_for_checkpoint(self) -> dict[str, Any]:
         return {"VARIABLE_VALUE": self}
+
+
+@export("is_tensor", "contrib.framework.is_tensor")
+def is_tensor(x: Any) -> bool:
+    """Returns whether `x` is a tensor, dense or sparse, or a variable."""
+    return isinstance(x, (Tensor, SparseTensor, IndexedSlices, Variable))
 
 
 class VariableV1(Variable):

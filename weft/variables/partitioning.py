@@ -17,7 +17,7 @@ def partitions_of(partitioner: Callable, shape: TensorShape, dtype: Any) -> Any:
         raise ValueError(
             f"Shape of a new partitioned variable must be fully defined, but instead was {shape}."
         )
-    if shape.ndims < 1:
+    if not shape.dims_tuple:
         raise ValueError(f"A partitioned Variable must have rank at least 1, shape: {shape}")
     slicing = partitioner(shape=shape, dtype=dtype)
     if not isinstance(slicing, Sequence):

@@ -34,6 +34,9 @@ class BaseResourceVariable(VariableV1):
     """What the variables behind a handle share; a subclass says where the handle comes from."""
 
     _handle: Tensor
+    _dtype: dtypes.DType
+    _shape: TensorShape
+    _graph_key: str
     _graph_element: Tensor | None = None
     _cached_value: Tensor | None = None
     _is_initialized_op: Any = None

@@ -446,6 +446,7 @@ class variable_scope:
 
     def _first_entered(self, stack: contextlib.ExitStack) -> VariableScope:
         given = self._name_or_scope
+        old: str | None = None
         if given is None:
             if self._reuse:
                 raise ValueError("reuse=True cannot be used without a name_or_scope")
@@ -455,9 +456,8 @@ class variable_scope:
             if not isinstance(given, (VariableScope, str)):
                 raise TypeError("VariableScope: name_or_scope must be a string or VariableScope.")
             own = given if isinstance(given, str) else given.name.split("/")[-1]
-            old = (
-                self._open_name_scope(stack, own) if own or not self._auxiliary_name_scope else None
-            )
+            if own or not self._auxiliary_name_scope:
+                old = self._open_name_scope(stack, own)
             if isinstance(given, VariableScope):
                 old = given.original_name_scope
         self._pure = _PureScope(given, self._reuse, old, self._settings, self._constraint)

@@ -6,6 +6,7 @@ from typing import Any
 
 from weft.framework import context, conversion, dtypes, function_tracing, registry
 from weft.framework.attributes import Func
+from weft.framework.gradient_registry import takes_none
 from weft.framework.gradients import is_trainable
 from weft.framework.handle_data import handle_data
 from weft.framework.indexed_slices import IndexedSlices
@@ -73,6 +74,7 @@ def _branches(op: Operation) -> tuple[list[str], list[Any]]:
 @if_op.gradient
 @stateless_if.gradient
 @case.gradient
+@takes_none
 def branch_gradient(op, *grads, wanted=None):
     """The gradients of the inputs, from an If over the gradients of the branches."""
     _, functions = _branches(op)
@@ -160,10 +162,9 @@ def _hand_over(op: Operation, functions: list[Any], bodies: list[GradientGraph])
     places: list[tuple[GradientGraph, Tensor, int]] = []
     for b, (function, body) in enumerate(zip(functions, bodies)):
         for tensor, inner in body.intermediates.items():
-            for at, t in enumerate(function.outputs):
-                if t is tensor:  # handed over for an earlier gradient
-                    break
-            else:
+            # It may have been handed over for an earlier gradient.
+            at = next((i for i, t in enumerate(function.outputs) if t is tensor), None)
+            if at is None:
                 at = n + len(new)
                 new.append(tensor)
                 for other, outputs in enumerate(extended):
@@ -194,6 +195,3 @@ def _stand_in(function: Any, tensor: Tensor) -> Tensor:
         out = registry.get("FakeParam")(dtype=tensor.dtype.base_dtype, shape=tensor._dims)
     out._dims = tensor._dims
     return out
-
-
-branch_gradient.takes_none = True

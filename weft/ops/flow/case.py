@@ -41,7 +41,7 @@ def case(
             function = functools.partial(
                 cond, pred, true_fn=action, false_fn=function, strict=strict
             )
-        if not exclusive:
+        if not exclusive or not predicates:
             return function()
         with (
             get_default_graph().control_dependencies(

@@ -7,6 +7,7 @@ from typing import Any
 from weft.framework import context, function_tracing
 from weft.framework.attributes import Func
 from weft.framework.func_graph import FuncGraph
+from weft.framework.gradient_registry import takes_none
 from weft.framework.gradients import is_trainable
 from weft.framework.tensor import Tensor
 from weft.ops.flow import building
@@ -22,6 +23,7 @@ from weft.ops.flow.gradient_graph import backward, extend_outputs
 
 @partitioned_call.gradient
 @stateful_partitioned_call.gradient
+@takes_none
 def call_gradient(op, *grads, wanted=None):
     """The gradients of the arguments, from a call of the function's gradient."""
     function = function_tracing.find(op._graph, op._attrs["f"].name)
@@ -68,9 +70,6 @@ def _hand_over(op: Any, function: Any, graph: BranchGradientGraph) -> None:
         extend_outputs(op, new)
     for inner, at in places:
         graph.adopt(inner, op._outputs[at])
-
-
-call_gradient.takes_none = True
 
 
 def gradient_function(library: Any, function: Any) -> FuncGraph:

@@ -67,7 +67,7 @@ class TensorList:
     ):
         self.element_dtype, self.element_shape = element_dtype, element_shape
         self.max_elements = max_elements
-        self._items = items  # of the newest version
+        self._items: Any = items  # of the newest version; None in the others
         self._few = few  # or the few elements that were set
         self._buffer: Any = None  # or the compiled program's list, which it was
         self._undo: Any = None  # or (newer version, how to make its items those of this one)
@@ -85,7 +85,7 @@ class TensorList:
         """The elements; not to be changed."""
         if self._items is None:
             self._take_back()
-        return self._items  # type: ignore[return-value]
+        return self._items
 
     @classmethod
     def of_buffer(cls, buffer: Any, length: int) -> TensorList:
@@ -116,7 +116,7 @@ class TensorList:
             chain.append(chain[-1]._undo[0])
         chain.reverse()
         for newer, older in zip(chain, chain[1:]):
-            items = newer._items  # type: ignore[assignment]
+            items = newer._items
             _, action, i, x = older._undo
             if action == "drop":
                 newer._undo = (older, "append", None, items.pop())
@@ -257,7 +257,7 @@ def add(x: Any, y: Any) -> Any:
 def zeros(shape: Any, dtype: DType) -> Any:
     if dtype.np is None:
         raise invalid(f"An element of a list of {dtype.name} was never set.")
-    if dtype.np == object:
+    if dtype.np == np.object_:
         out = np.empty(shape, object)
         out.fill(b"")
         return out

@@ -14,6 +14,7 @@ from weft.framework import context, conversion, dtypes, errors
 from weft.framework.export import export
 from weft.framework.registry import op
 from weft.framework.scopes import name_scope
+from weft.framework.shape_rules import fail
 from weft.ops.flow.summarize import flat_summary, summary
 
 
@@ -185,12 +186,6 @@ def _(input):
 def string_format_op(xp, inputs, *, template, placeholder, summarize):
     """A text in which the placeholders are the values of tensors."""
     parts = template.split(placeholder)
-    if len(parts) - 1 != len(inputs):
-        raise errors.InvalidArgumentError(
-            None,
-            None,
-            f"num placeholders in template and num inputs must match: {len(parts) - 1} vs. {len(inputs)}",
-        )
     text = parts[0]
     for x, part in zip(inputs, parts[1:]):
         text += summary(x, summarize) + part
@@ -200,7 +195,10 @@ def string_format_op(xp, inputs, *, template, placeholder, summarize):
 
 
 @string_format_op.shape
-def _(inputs):
+def _(inputs, *, template, placeholder):
+    count = template.count(placeholder)
+    if count != len(inputs):
+        fail(f"num placeholders in template and num inputs must match: {count} vs. {len(inputs)}")
     return ()
 
 

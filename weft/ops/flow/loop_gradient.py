@@ -13,6 +13,7 @@ import numpy as np
 from weft.framework import context, conversion, function_tracing, registry
 from weft.framework.attributes import Func
 from weft.framework.dtypes import int32, resource, variant
+from weft.framework.gradient_registry import takes_none
 from weft.framework.gradients import is_trainable
 from weft.framework.handle_data import handle_data
 from weft.framework.indexed_slices import IndexedSlices
@@ -143,6 +144,7 @@ class before:
 
 @while_op.gradient
 @stateless_while.gradient
+@takes_none
 def loop_gradient(op, *grads, wanted=None):
     """The gradients of the variables' first values, from a loop over the iterations, last one first."""
     if op._attrs.get("_no_gradient"):
@@ -186,9 +188,6 @@ def loop_gradient(op, *grads, wanted=None):
         if wanted is None or wanted[i]:
             out[i] = new._outputs[k + 1]
     return out
-
-
-loop_gradient.takes_none = True
 
 
 def _in(graph: Any, tensor: Tensor) -> Tensor:

@@ -26,20 +26,37 @@ _FLOW.setflags(write=False)
     static_if_possible=("size",),
 )
 def tensor_array(
-    ctx, size, *, dtype, element_shape, dynamic_size, clear_after_read, tensor_array_name
+    ctx,
+    size,
+    *,
+    dtype,
+    element_shape,
+    dynamic_size,
+    clear_after_read,
+    identical_element_shapes,
+    tensor_array_name,
 ):
     """Makes an array for the time of a step."""
     name = f"{tensor_array_name or ctx.op._name}_{next(_numbers)}"
     if ctx.tracing:
         if dynamic_size or not isinstance(size, np.ndarray):
             raise ctx.cannot("a TensorArray whose size is not known while compiling")
-        return TracedArray(ctx, name, dtype, element_shape, int(size), False), _FLOW
+        array = TracedArray(
+            ctx, name, dtype, element_shape, int(size), clear_after_read, identical_element_shapes
+        )
+        return array, _FLOW
     if size.ndim:
         from weft.ops.flow.list_value import invalid
 
         raise invalid(f"TensorArray size must be scalar, but had shape: {list(size.shape)}")
     storage = TensorArrayStorage(
-        name, dtype, element_shape, int(size), dynamic_size, clear_after_read
+        name,
+        dtype,
+        element_shape,
+        int(size),
+        dynamic_size,
+        clear_after_read,
+        identical_element_shapes,
     )
     return storage, _FLOW
 

@@ -29,18 +29,20 @@ class TensorArrayStorage:
         size: int,
         dynamic: bool,
         clear_after_read: bool,
-        aggregates: bool = False,
+        identical: bool,
+        is_grad: bool = False,
     ):
         self.name = name
         self.element_dtype, self.element_shape = element_dtype, element_shape
         self.dynamic, self.clear_after_read = dynamic, clear_after_read
-        self.aggregates = aggregates  # gradients that are written to one place add up
+        self.identical = identical  # the first element settles the shape of all
+        self.is_grad = is_grad  # what is written to one place adds up
         self.items: list[Any] = [None] * size
+        self.shapes: dict[int, tuple] = {}  # of elements that count as written; unless set, zeros
+        self.were_read: set[int] = set()
         self.cleared: set[int] = set()
-        self.read_before: set[int] = set()
         self.closed = False
         self.grads: dict[str, TensorArrayStorage] = {}
-        self.shape_seen: Shape = None
 
     def __repr__(self) -> str:
         return f"<TensorArray {self.name}>"
@@ -77,49 +79,53 @@ class TensorArrayStorage:
                 f"{text(value.shape)} which is incompatible with the TensorArray's inferred element shape: "
                 f"{text(self.element_shape)} (consider setting infer_shape=False)."
             )
-        old = self.items[i]
-        if i in self.cleared and not self.aggregates:
+        if self.identical and not is_full(self.element_shape):
+            self.element_shape = value.shape
+        if i in self.were_read:
             raise invalid(
                 f"TensorArray {self.name}: Could not write to TensorArray index {i} because it has already been "
                 "read."
             )
-        if old is not None:
-            if not self.aggregates:
+        if i in self.shapes:
+            if not self.is_grad:
                 raise invalid(
                     f"TensorArray {self.name}: Could not write to TensorArray index {i} because it has already "
                     "been written to."
                 )
-            if old.shape != value.shape:
+            if self.shapes[i] != value.shape:
                 raise invalid(
                     f"TensorArray {self.name}: Could not aggregate to TensorArray index {i} because the existing "
-                    f"shape is {text(old.shape)} but the new input shape is {text(value.shape)}."
+                    f"shape is {text(self.shapes[i])} but the new input shape is {text(value.shape)}."
                 )
-            value = np.asarray(old + value, old.dtype)
+            old = self.items[i]
+            if old is not None:
+                value = np.asarray(old + value, old.dtype)
         self.items[i] = value
-        self.shape_seen = value.shape
+        self.shapes[i] = value.shape
 
     def read(self, ctx: Any, index: Any) -> np.ndarray:
         self._open()
         i, n = int(index), len(self.items)
-        if not 0 <= i < n:
+        if i < 0 or i >= n and not self.is_grad:
             raise invalid(f"Tried to read from index {i} but array size is: {n}")
         if i in self.cleared:
             raise invalid(
                 f"TensorArray {self.name}: Could not read index {i} twice because it was cleared after a previous "
                 "read (perhaps try setting clear_after_read = false?)."
             )
-        value = self.items[i]
+        value = self.items[i] if i < n else None
         if value is None:
             value = self._blank(i)
+        self.were_read.add(i)
         if self.clear_after_read:
             self.items[i] = None
             self.cleared.add(i)
         return value
 
     def _blank(self, i: int) -> np.ndarray:
-        shape = self.element_shape
-        if not is_full(shape):
-            shape = self.shape_seen
+        shape = self.shapes.get(i)
+        if shape is None and is_full(self.element_shape):
+            shape = self.element_shape
         if shape is None:
             raise invalid(
                 f"TensorArray {self.name}: Could not read from TensorArray index {i}.  Furthermore, the element "
@@ -128,6 +134,8 @@ class TensorArrayStorage:
                 "set the full element_shape property on the forward TensorArray, the proper all-zeros tensor will "
                 "be returned instead of incurring this error."
             )
+        self.items.extend([None] * (i + 1 - len(self.items)))
+        self.shapes[i] = shape
         return zeros(shape, self.element_dtype)
 
     def gather(self, ctx: Any, indices: np.ndarray, element_shape: Shape) -> np.ndarray:
@@ -232,9 +240,8 @@ class TensorArrayStorage:
         found = self.grads.get(source)
         if found is None:
             self._open()
+            self.dynamic = False
             shape = self.element_shape
-            if not is_full(shape) and self.shape_seen is not None and not prepended:
-                shape = self.shape_seen if shape is not None else None
             if shape is not None:
                 shape = (*prepended, *shape)
             found = self.grads[source] = TensorArrayStorage(
@@ -242,18 +249,24 @@ class TensorArrayStorage:
                 self.element_dtype,
                 shape,
                 len(self.items),
-                False,
-                False,
-                aggregates=True,
+                dynamic=False,
+                clear_after_read=True,
+                identical=self.identical,
+                is_grad=True,
             )
-            for i, x in enumerate(self.items):
-                if x is not None and found.shape_seen is None:
-                    found.shape_seen = (*prepended, *x.shape)
+            found.shapes = {i: (*prepended, *s) for i, s in self.shapes.items()}
         return found
 
 
+_BLANK, _WRITTEN, _READ = 0, 1, 2
+
+
 class TracedArray:
-    """The elements of a TensorArray while XLA compiles: a buffer in a cell of the trace."""
+    """The elements of a TensorArray while XLA compiles: a buffer in a cell of the trace.
+
+    That an element is written or read once too often is seen where the array was made; of one that a branch
+    or loop uses it is not told any more, since loops would have to carry the marks.
+    """
 
     only_in_trace = True
 
@@ -264,11 +277,15 @@ class TracedArray:
         element_dtype: DType,
         element_shape: Shape,
         size: int,
-        aggregates: bool,
+        clear_after_read: bool,
+        identical: bool,
+        is_grad: bool = False,
     ):
         self.name = name
         self.element_dtype, self.element_shape = element_dtype, element_shape
-        self.length, self.aggregates = size, aggregates
+        self.length, self.is_grad = size, is_grad
+        self.clear_after_read, self.identical = clear_after_read, identical
+        self._marks: Any = None if is_grad else np.zeros(size, np.int8)  # None: not told any more
         self._made_in = ctx  # the array of the gradients lives as long as this one
         self.cell = ctx.local_cell(name)
         self.grads: dict[str, TracedArray] = {}
@@ -296,23 +313,67 @@ class TracedArray:
             (index >= 0) & (index < self.length), lambda: "an index is outside of a TensorArray"
         )
 
+    def _seen(self, ctx: Any, index: Any) -> Any:
+        """The marks of elements, None where they are not told."""
+        if ctx is not self._made_in:
+            self._marks = None
+        if self._marks is None:
+            return None
+        if isinstance(index, np.ndarray):
+            if ((index < 0) | (index >= self.length)).any():
+                return None
+            repeated = len(np.unique(index)) < index.size
+            ctx.xp.check(
+                not repeated or not self.clear_after_read, lambda: "an element is used twice"
+            )
+        return self._marks[index]
+
+    def _mark(self, ctx: Any, index: Any, mark: int) -> None:
+        if isinstance(index, np.ndarray) and isinstance(self._marks, np.ndarray):
+            self._marks = self._marks.copy()
+            self._marks[index] = mark
+        else:
+            self._marks = ctx.xp.asarray(self._marks).at[index].set(mark)
+
+    def _note_write(self, ctx: Any, index: Any) -> None:
+        seen = self._seen(ctx, index)
+        if seen is not None:
+            ctx.xp.check((seen == _BLANK).all(), lambda: "an element is written twice")
+            self._mark(ctx, index, _WRITTEN)
+
+    def _note_read(self, ctx: Any, index: Any) -> None:
+        seen = self._seen(ctx, index)
+        if seen is None:
+            return
+        if self.clear_after_read:
+            ctx.xp.check((seen != _READ).all(), lambda: "an element is read twice")
+        is_shape_known = is_full(self.element_shape) or (
+            self.identical and ctx.peek(self.cell) is not None
+        )
+        if not is_shape_known:
+            ctx.xp.check((seen != _BLANK).all(), lambda: "an element was never written")
+        self._mark(ctx, index, _READ)
+
     def _changed(self, ctx: Any, index: Any, rows: Any, element_shape: Any) -> None:
         buffer = self._buffer(ctx, tuple(element_shape))
         if tuple(buffer.shape[1:]) != tuple(element_shape):
             raise ctx.cannot("the elements of a TensorArray have different shapes")
         at = ctx.xp.asarray(buffer).at[index]
-        ctx.write(self.cell, at.add(rows) if self.aggregates else at.set(rows))
+        ctx.write(self.cell, at.add(rows) if self.is_grad else at.set(rows))
 
     def write(self, ctx: Any, index: Any, value: Any) -> None:
         self._check(ctx, index)
+        self._note_write(ctx, index)
         self._changed(ctx, index, value, value.shape)
 
     def read(self, ctx: Any, index: Any) -> Any:
         self._check(ctx, index)
+        self._note_read(ctx, index)
         return ctx.xp.lax.dynamic_index_in_dim(self._buffer(ctx), index, 0, keepdims=False)
 
     def gather(self, ctx: Any, indices: Any, element_shape: Shape) -> Any:
         self._check(ctx, indices)
+        self._note_read(ctx, indices)
         buffer = self._buffer(ctx, element_shape)
         if isinstance(indices, np.ndarray) and np.array_equal(indices, np.arange(self.length)):
             return buffer
@@ -320,9 +381,11 @@ class TracedArray:
 
     def scatter(self, ctx: Any, indices: Any, value: Any) -> None:
         self._check(ctx, indices)
+        self._note_write(ctx, indices)
         self._changed(ctx, indices, value, value.shape[1:])
 
     def concat(self, ctx: Any, rest: Shape) -> tuple[Any, Any]:
+        self._note_read(ctx, np.arange(self.length))
         buffer = self._buffer(ctx)
         if buffer.ndim < 2:
             raise invalid("Concat saw a scalar shape at index 0 but requires at least vectors.")
@@ -339,6 +402,7 @@ class TracedArray:
                 "TensorArray is not marked as dynamically resizeable"
             )
         k = int(lengths[0]) if n else 0
+        self._note_write(ctx, np.arange(n))
         rows = ctx.xp.asarray(value).reshape((n, k, *value.shape[1:]))
         self._changed(ctx, slice(None), rows, rows.shape[1:])
 
@@ -353,6 +417,13 @@ class TracedArray:
             if shape is not None:
                 shape = (*prepended, *shape)
             found = self.grads[source] = TracedArray(
-                self._made_in, f"{self.name}@{source}", self.element_dtype, shape, self.length, True
+                self._made_in,
+                f"{self.name}@{source}",
+                self.element_dtype,
+                shape,
+                self.length,
+                clear_after_read=True,
+                identical=self.identical,
+                is_grad=True,
             )
         return found

@@ -93,6 +93,12 @@ class TracedList:
     def known_length(self) -> int | None:
         return int(self.length) if isinstance(self.length, np.ndarray) else None
 
+    @property
+    def room(self) -> int:
+        """How many elements the buffer of a list that has one can take."""
+        assert self.capacity is not None
+        return self.capacity
+
     def _shape(self, element_shape: Shape = None) -> Shape:
         return merged_shape(self.element_shape, element_shape)
 
@@ -196,9 +202,9 @@ class TracedList:
             xp.check(self.length < self.max_elements, lambda: "Tried to push item into a full list")
         n = self.known_length
         if n is None:
-            ctx.check_room(self.length < self.capacity)
-        elif n >= self.capacity:
-            self = self._grown(ctx, max(2 * self.capacity, 8))
+            ctx.check_room(self.length < self.room)
+        elif n >= self.room:
+            self = self._grown(ctx, max(2 * self.room, 8))
         return self._with(
             buffer=_put(xp.jax, self.buffer, self.length, x), length=self.length + np.int32(1)
         )
@@ -265,7 +271,7 @@ class TracedList:
                 return self._with(length=n, capacity=int(n) if isinstance(n, np.ndarray) else None)
             self = self.materialized(ctx)
         self = self.whole(ctx)
-        if isinstance(n, np.ndarray) and int(n) > self.capacity:
+        if isinstance(n, np.ndarray) and int(n) > self.room:
             self = self._grown(ctx, int(n))
         elif not isinstance(n, np.ndarray):
             ctx.check_room(n <= self.capacity)
@@ -313,10 +319,10 @@ class TracedList:
             i, x = b.entry
             # The index may be a guess of a list with nothing set; then the element is zero.
             return a._with(buffer=_put(ctx.xp.jax, a.buffer, i, x, add=True))
-        if a.capacity < b.capacity:
+        if a.room < b.room:
             a, b = b._with(length=a.length), a
-        if b.capacity < a.capacity:
-            b = b._grown(ctx, a.capacity)
+        if b.room < a.room:
+            b = b._grown(ctx, a.room)
         tree = ctx.xp.jax.tree
         return a._with(buffer=tree.map(lambda x, y: x + y, a.buffer, b.buffer))
 

@@ -141,10 +141,11 @@ def _resized_shape(images: Shape, size: Shape, const: Any) -> Shape:
     if size[0] not in (None, 2):
         fail("size must have two elements", size)
     value = const("size")
-    height, width = (None, None) if value is None else (int(value[0]), int(value[1]))
-    if value is not None and (height <= 0 or width <= 0):
-        if height < 0 or width < 0:
-            fail(f"Output dimensions must be positive, but are {height} and {width}")
+    if value is None:
+        return (images[0], None, None, images[3])
+    height, width = int(value[0]), int(value[1])
+    if height < 0 or width < 0:
+        fail(f"Output dimensions must be positive, but are {height} and {width}")
     return (images[0], height, width, images[3])
 
 
@@ -276,10 +277,7 @@ resize_bicubic_grad = _tap_gradient("ResizeBicubicGrad", "type in {float, double
 
 
 def _flags(op: Any) -> dict[str, Any]:
-    return dict(
-        align_corners=op.get_attr("align_corners"),
-        half_pixel_centers=op.get_attr("half_pixel_centers"),
-    )
+    return {name: op.get_attr(name) for name in ("align_corners", "half_pixel_centers")}
 
 
 @resize_bilinear.gradient

@@ -32,7 +32,7 @@ def suppress(
     """The positions of the boxes that stay, best first. `overlap(i, others)` gives overlaps of box i."""
     order = np.argsort(-scores.astype(np.float32), kind="stable")
     order = order[scores[order] > least]
-    kept = []
+    kept: list[int] = []
     while len(order) and len(kept) < limit:
         best, order = order[0], order[1:]
         kept.append(best)
@@ -48,7 +48,8 @@ def suppress_softly(
     current = scores.astype(np.float32).copy()
     alive = current > least
     scale = -0.5 / sigma if sigma > 0 else 0.0
-    kept, values = [], []
+    kept: list[int] = []
+    values: list[Any] = []
     while alive.any() and len(kept) < limit:
         candidates = np.flatnonzero(alive)
         best = candidates[np.argmax(current[candidates])]

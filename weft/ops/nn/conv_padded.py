@@ -20,7 +20,9 @@ _TYPES = "T: type in {half, float, double}"
 
 
 def _convolve(xp: Any, x: Any, paddings: Any, w: Any, mode: str, how: tuple) -> Any:
-    padded = raw.MirrorPad.kernel(xp, x, paddings, mode=mode)
+    mirror_pad = raw.MirrorPad.kernel
+    assert mirror_pad is not None
+    padded = mirror_pad(xp, x, paddings, mode=mode)
     return forward(xp, padded, w, how)
 
 

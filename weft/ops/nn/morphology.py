@@ -43,7 +43,8 @@ def _sums(xp: Any, x: Any, w: Any, ws: list) -> Any:
 
 def _greatest_position(xp: Any, x: Any, w: Any, ws: list) -> Any:
     """The number of the element of each window with the greatest sum, the first of equal ones."""
-    greatest = number = None
+    greatest: Any = None
+    number: Any = None
     for n, total in enumerate(_sums(xp, x, w, ws)):
         if greatest is None:
             greatest = xp.full(total.shape, _lowest(x.dtype), x.dtype)

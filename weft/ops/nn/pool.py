@@ -156,7 +156,8 @@ def _max_second(xp: Any, name: str, x: Any, y: Any, v: Any, how: tuple) -> Any:
         )
     last = is_channels_last(how[-1])
     ws = _windows(x.shape, how)
-    picked = arrays.pick_greatest(xp, *(sliding.to_last(xp, u, last) for u in (x, v)), ws)
+    x, v = (sliding.to_last(xp, u, last) for u in (x, v))
+    picked = arrays.pick_greatest(xp, x, v, ws)
     return sliding.from_last(xp, picked, last)
 
 

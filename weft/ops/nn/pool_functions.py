@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -289,7 +290,7 @@ def pool(
                 "strides > window_shape not supported due to inconsistency between CPU and GPU "
                 "implementations"
             )
-        functions = {
+        functions: dict[tuple[str, int], Callable[..., Any]] = {
             ("MAX", 1): max_pool1d,
             ("MAX", 2): max_pool,
             ("MAX", 3): max_pool3d,

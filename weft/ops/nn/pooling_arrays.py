@@ -27,7 +27,7 @@ def _lowest(dtype: Any) -> Any:
 def max_pool(xp: Any, x: Any, ws: Sequence[Window]) -> Any:
     """The greatest element of each window."""
     padded = sliding.pad(xp, x, ws, _lowest(x.dtype))
-    greatest = None
+    greatest: Any = None
     for _, offset in sliding.positions(ws):
         seen = sliding.seen_at(padded, offset, ws)
         greatest = seen if greatest is None else xp.maximum(greatest, seen)
@@ -37,7 +37,8 @@ def max_pool(xp: Any, x: Any, ws: Sequence[Window]) -> Any:
 def max_position(xp: Any, x: Any, ws: Sequence[Window]) -> Any:
     """The number (int32) of the greatest element of each window, the first of equal ones."""
     padded = sliding.pad(xp, x, ws, _lowest(x.dtype))
-    greatest = number = None
+    greatest: Any = None
+    number: Any = None
     for n, (_, offset) in enumerate(sliding.positions(ws)):
         seen = sliding.seen_at(padded, offset, ws)
         if greatest is None:

@@ -111,7 +111,7 @@ def _xla_give_back(
         seen = seen.reshape((seen.shape[0], *split, seen.shape[-1]))
     steps = list(np.cumprod([1, *(a.kernel for a in reversed(ws[1:]))])[::-1])
     rank = len(ws)
-    total = None
+    total: Any = None
     for shifts in product(*(a.shifts for a in axes)):
         number: Any = 0
         inside: Any = True

@@ -152,8 +152,9 @@ def _(op, grad_loss, grad_grad):
         raw.ExpandDims(grad_loss, -1),
         raw.PreventGradient(
             softmax_grad,
-            message="Currently there is no way to take the second derivative of sparse_softmax_cross_entropy_with_logits "
-            "due to the fused implementation's interaction with tf.gradients()",
+            message="Currently there is no way to take the second derivative of "
+            "sparse_softmax_cross_entropy_with_logits due to the fused implementation's interaction with "
+            "tf.gradients()",
         ),
     )
     return grad, None
@@ -176,7 +177,8 @@ def _along(decl: OpDecl, logits: Any, axis: Any, name: str | None) -> Any:
         raise errors.InvalidArgumentError(
             None,
             None,
-            f"Dimension (in 0-based index) {axis} must be in the range [{-len(shape)}, {len(shape)}) where {len(shape)} is the number of dimensions in the input.",
+            f"Dimension (in 0-based index) {axis} must be in the range [{-len(shape)}, {len(shape)}) where "
+            f"{len(shape)} is the number of dimensions in the input.",
         )
     n = raw.Rank(logits)
     axis = convert_to_tensor(axis, dtype=dtypes.int32)

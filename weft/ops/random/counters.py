@@ -72,7 +72,7 @@ def shape_tensor(shape: Any) -> Any:
     return convert_to_tensor(shape, dtype, "shape")
 
 
-def seeds(seed: int | None) -> dict[str, int]:
+def seeds(seed: int | None) -> dict[str, Any]:
     """The attributes `seed` and `seed2` that follow from the seed of a call."""
     first, second = random_seed.get_seed(seed)
     return {"seed": first or 0, "seed2": second or 0}

@@ -224,7 +224,7 @@ def create_rng_state(seed: Any, algorithm: int) -> np.ndarray:
 
 def _int64(value: Any) -> Any:
     if isinstance(value, list):
-        value = [_signed(n) if isinstance(n, (int, np.integer)) else n for n in value]
+        value = [_signed(int(n)) if isinstance(n, (int, np.integer)) else n for n in value]
     return convert_to_tensor(value, dtypes.int64)
 
 

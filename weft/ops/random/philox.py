@@ -132,7 +132,8 @@ def word_pairs(xp: Any, key: Any, counter: Any, count: int) -> tuple[Any, Any]:
     """The first and the second words of the first `count` pairs of the stream."""
     if xp.is_numpy:
         w0, w1, w2, w3 = words(xp, key, counter, -(-count // 2))
-        return tuple(np.stack(w, -1).reshape(-1)[:count] for w in ((w0, w2), (w1, w3)))
+        first, second = (np.stack(w, -1).reshape(-1)[:count] for w in ((w0, w2), (w1, w3)))
+        return first, second
     i = xp.arange(count, dtype=xp.uint64)
     w0, w1, w2, w3 = words_at(xp, key, counter, i >> np.uint64(1))
     late = (i & np.uint64(1)) != 0
