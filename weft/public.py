@@ -170,3 +170,5 @@ lazy("graph_util", "weft.framework.graph_util", "weft.framework.freezing")
 lazy("train", "weft.distributed")
 lazy("image", "weft.images")
 lazy("compat.v2.image", "weft.images")
+for _space in ("gfile", "io.gfile"):
+    lazy(_space, "weft.files")

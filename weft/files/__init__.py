@@ -1,0 +1,4 @@
+"""Files as programs use them: `tf.gfile` and `tf.io.gfile`."""
+
+import weft.files.file
+import weft.files.functions  # noqa: F401
