@@ -214,11 +214,11 @@ class Builder:
             specs.append(tf.TensorSpec(shape, tf.as_dtype(dtype)))
         return tf.function(function, input_signature=specs).get_concrete_function()
 
-    def old_op(self, op, inputs, **attrs):
+    def old_op(self, op, inputs, _producer=2, **attrs):
         """The outputs of an op that only graphs of older TensorFlows may hold: one is imported."""
         tf = self.tf
         graph_def = tf.GraphDef()
-        graph_def.versions.producer = 2
+        graph_def.versions.producer = _producer
         node = graph_def.node.add(name="old", op=op)
         for name, value in attrs.items():
             if isinstance(value, bool):

@@ -8,24 +8,50 @@ import numpy as np
 
 from weft.framework import dtypes
 from weft.framework.registry import op
-from weft.framework.shape_rules import fail, merge_dim, rank, scalar, vector
+from weft.framework.shape_rules import fail, merge_dim, rank, vector
 from weft.ops.by_name import raw
 
 _IMAGES = "type in {uint8, uint16, int8, int16, int32, int64, half, float, double}"
 
 
+def _as_single(xp: Any, x: Any) -> Any:
+    """float64 rounded to what float32 holds, by means that no compiler sees through."""
+    if xp.is_numpy:
+        return x.astype(np.float32).astype(np.float64)
+    return xp.lax.reduce_precision(x, 8, 23)
+
+
 def _sample_points(xp: Any, low: Any, high: Any, inputs: int, outputs: int) -> Any:
-    """Where in the image the rows (or columns) of each box's crop lie."""
+    """Where in the image the rows (or columns) of each box's crop lie, in float32's steps.
+
+    XLA computes positions anew wherever they are used, with or without a fused multiply-add: a pixel
+    and its distance from the position would then not belong together. Hence the explicit rounding.
+    """
+    low, high = low.astype(np.float64), high.astype(np.float64)
+    size = _as_single(xp, high - low)
     if outputs > 1:
-        scale = (high - low) * (inputs - 1) / (outputs - 1)
-        return low[:, None] * (inputs - 1) + xp.arange(outputs, dtype=np.float32) * scale[:, None]
-    return (np.float32(0.5) * (low + high) * (inputs - 1))[:, None]
+        scale = _as_single(xp, _as_single(xp, size * (inputs - 1)) / (outputs - 1))
+        steps = _as_single(xp, xp.arange(outputs, dtype=np.float64) * scale[:, None])
+        at = _as_single(xp, low * (inputs - 1))[:, None] + steps
+    else:
+        at = _as_single(xp, 0.5 * _as_single(xp, low + high) * (inputs - 1))[:, None]
+    return _as_single(xp, at).astype(np.float32)
 
 
 def _box_check(xp: Any, box_ind: Any, batch: int) -> None:
     xp.check(
         (box_ind >= 0) & (box_ind < batch), lambda: f"box_index has values outside [0, {batch})"
     )
+
+
+def _samples(xp: Any, boxes: Any, height: int, width: int, out_h: int, out_w: int) -> Any:
+    """Rows and columns of the samples of each box, and which of them lie inside the image."""
+    rows = _sample_points(xp, boxes[:, 0], boxes[:, 2], height, out_h)
+    columns = _sample_points(xp, boxes[:, 1], boxes[:, 3], width, out_w)
+    inside = ((rows >= 0) & (rows <= height - 1))[:, :, None] & (
+        (columns >= 0) & (columns <= width - 1)
+    )[:, None, :]
+    return rows, columns, inside
 
 
 @op(
@@ -43,11 +69,7 @@ def crop_and_resize_op(xp, image, boxes, box_ind, crop_size, *, method, extrapol
     if boxes.shape[0] == 0:
         return xp.zeros((0, out_h, out_w, depth), np.float32)
     _box_check(xp, box_ind, batch)
-    rows = _sample_points(xp, boxes[:, 0], boxes[:, 2], height, out_h)
-    columns = _sample_points(xp, boxes[:, 1], boxes[:, 3], width, out_w)
-    inside = ((rows >= 0) & (rows <= height - 1))[:, :, None] & (
-        (columns >= 0) & (columns <= width - 1)
-    )[:, None, :]
+    rows, columns, inside = _samples(xp, boxes, height, width, out_h, out_w)
     which = xp.clip(box_ind, 0, batch - 1)[:, None, None]
     x = image.astype(np.float32)
     clip = lambda i, n: xp.clip(i, 0, n - 1).astype(np.int32)  # noqa: E731
@@ -97,16 +119,12 @@ def _(image, boxes, box_ind, crop_size, *, const):
 def crop_and_resize_grad_image(xp, grads, boxes, box_ind, image_size, *, T, method):
     """The gradient of CropAndResize with respect to the images."""
     batch, height, width, depth = (int(d) for d in image_size)
-    out = xp.zeros((batch, height, width, depth), np.float32)
+    out = xp.zeros((batch, height, width, depth), T.np)  # TensorFlow adds up in this dtype too
     n, out_h, out_w = grads.shape[:3]
     if n == 0:
-        return out.astype(T.np)
+        return out
     _box_check(xp, box_ind, batch)
-    rows = _sample_points(xp, boxes[:, 0], boxes[:, 2], height, out_h)
-    columns = _sample_points(xp, boxes[:, 1], boxes[:, 3], width, out_w)
-    inside = ((rows >= 0) & (rows <= height - 1))[:, :, None] & (
-        (columns >= 0) & (columns <= width - 1)
-    )[:, None, :]
+    rows, columns, inside = _samples(xp, boxes, height, width, out_h, out_w)
     g = xp.where(inside[..., None], grads, np.float32(0)).astype(np.float32)
     which = xp.clip(box_ind, 0, batch - 1)[:, None, None]
     clip = lambda i, m: xp.clip(i, 0, m - 1).astype(np.int32)  # noqa: E731
@@ -116,14 +134,14 @@ def crop_and_resize_grad_image(xp, grads, boxes, box_ind, image_size, *, T, meth
             clip(_away(xp, rows), height)[:, :, None],
             clip(_away(xp, columns), width)[:, None, :],
         )
-        return xp.scatter(out, index, g, "add").astype(T.np)
+        return xp.scatter(out, index, g.astype(T.np), "add")
     top, left = xp.floor(rows), xp.floor(columns)
     dy, dx = (rows - top)[:, :, None, None], (columns - left)[:, None, :, None]
     for r, wy in ((top, 1 - dy), (xp.ceil(rows), dy)):
         for c, wx in ((left, 1 - dx), (xp.ceil(columns), dx)):
             index = (which, clip(r, height)[:, :, None], clip(c, width)[:, None, :])
-            out = xp.scatter(out, index, (g * wy * wx).astype(np.float32), "add")
-    return out.astype(T.np)
+            out = xp.scatter(out, index, (g * wy * wx).astype(T.np), "add")
+    return out
 
 
 @crop_and_resize_grad_image.shape
@@ -144,11 +162,7 @@ def crop_and_resize_grad_boxes(xp, grads, image, boxes, box_ind):
     if n == 0:
         return xp.zeros((0, 4), np.float32)
     _box_check(xp, box_ind, batch)
-    rows = _sample_points(xp, boxes[:, 0], boxes[:, 2], height, out_h)
-    columns = _sample_points(xp, boxes[:, 1], boxes[:, 3], width, out_w)
-    inside = ((rows >= 0) & (rows <= height - 1))[:, :, None] & (
-        (columns >= 0) & (columns <= width - 1)
-    )[:, None, :]
+    rows, columns, inside = _samples(xp, boxes, height, width, out_h, out_w)
     x = image.astype(np.float32)
     which = xp.clip(box_ind, 0, batch - 1)[:, None, None]
     clip = lambda i, m: xp.clip(i, 0, m - 1).astype(np.int32)  # noqa: E731
@@ -216,8 +230,16 @@ _PALETTE = np.array(
 def _draw(images: np.ndarray, boxes: np.ndarray, colours: np.ndarray | None) -> np.ndarray:
     out = np.array(images)
     batch, height, width, depth = out.shape
-    palette = _PALETTE if colours is None or len(colours) == 0 else np.asarray(colours, np.float32)
-    if depth == 1:
+    palette = _PALETTE
+    if colours is not None:
+        if colours.shape[1] < depth:
+            raise ValueError(
+                "colors must have equal or more channels than the image provided: "
+                f"{colours.shape[1]} and {depth}"
+            )
+        if colours.size:
+            palette = colours
+    if palette is _PALETTE and depth == 1:
         palette = np.ones_like(palette)
     for b in range(batch):
         for i, box in enumerate(boxes[b]):
@@ -263,14 +285,26 @@ def draw_bounding_boxes_v2(xp, images, boxes, colors):
     return _draw(images, boxes, colors)
 
 
-def _draw_shape(images, boxes, colors=None):
-    rank(boxes, 3, "boxes")
-    return rank(images, 4, "images")
+def _draw_shape(images, boxes):
+    boxes = rank(boxes, 3, "boxes")
+    if boxes[2] not in (None, 4):
+        fail("The size of the third dimension of the boxes must be 4", boxes)
+    images = rank(images, 4, "images")
+    if images[3] not in (None, 1, 3, 4):
+        fail("Channel depth should be either 1 (GRY), 3 (RGB), or 4 (RGBA)", images)
+    return (merge_dim(images[0], boxes[0], "The batch sizes should be the same"), *images[1:])
 
 
-draw_bounding_boxes_op.shape(lambda images, boxes: _draw_shape(images, boxes))
-draw_bounding_boxes_v2.shape(lambda images, boxes, colors: _draw_shape(images, boxes))
+@draw_bounding_boxes_op.shape
+def _(images, boxes):
+    return _draw_shape(images, boxes)
+
+
+@draw_bounding_boxes_v2.shape
+def _(images, boxes, colors):
+    rank(colors, 2, "colors")
+    return _draw_shape(images, boxes)
+
+
 draw_bounding_boxes_op.not_differentiable()
 draw_bounding_boxes_v2.not_differentiable()
-
-__all__ = ["scalar"]

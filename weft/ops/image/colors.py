@@ -93,8 +93,13 @@ def _(op, grad):
     ds_greatest = divide(least, raw.Square(value))
     ds_least = raw.Neg(divide(raw.OnesLike(value), value))
     last = [red_last, green_last, blue_last]
+    # As TensorFlow: nothing flows into a channel that is 0.
     ds = [
-        raw.Add(raw.Mul(first, ds_greatest), raw.Mul(low, ds_least)) for first, low in zip(dv, last)
+        raw.Mul(
+            number(raw.Greater(channel, raw.ZerosLike(channel))),
+            raw.Add(raw.Mul(first, ds_greatest), raw.Mul(low, ds_least)),
+        )
+        for channel, first, low in zip((reds, greens, blues), dv, last)
     ]
     # hue, in sixths: (difference of the other two) / (greatest - least)
     spread = raw.Mul(saturation, value)
@@ -134,13 +139,38 @@ def _image_and_scalar(images, number):
     return rank_at_least(images, 3, "images")
 
 
+# Channels are 0 where they are the greatest, 1 in the middle, 2 where the least.
+_CHANNELS_BY_SECTOR = ((0, 1, 2), (1, 0, 2), (2, 0, 1), (2, 1, 0), (1, 2, 0), (0, 2, 1))
+
+
 @op("AdjustHue", "images: T, delta: float -> output: T", "T: type in {half, float} = float")
 def adjust_hue_op(xp, images, delta):
     """Turns the hue of RGB images by a part of the circle."""
-    hsv = _to_hsv(xp, images.astype(np.float32))
-    hue = hsv[..., :1] + delta.astype(np.float32)
-    hue = hue - xp.floor(hue)
-    return _from_hsv(xp, xp.concatenate([hue, hsv[..., 1:]], axis=-1)).astype(images.dtype)
+    x = images.astype(np.float32)
+    r, g, b = x[..., 0], x[..., 1], x[..., 2]
+    high = xp.maximum(xp.maximum(r, g), b)
+    low = xp.minimum(xp.minimum(r, g), b)
+    middle = xp.where(
+        (r >= g) != (r > b), r, xp.where((g > r) != (g > b), g, b)
+    )  # of equal ones it does not matter which
+    sector = xp.where(
+        r < g,
+        xp.where(b < r, 1, xp.where(b > g, 3, 2)),
+        xp.where(b < g, 0, xp.where(b > r, 4, 5)),
+    )
+    grey = high == low
+    part = (middle - low) / xp.where(grey, np.float32(1), high - low)
+    hue = sector + xp.where(sector % 2 == 0, part, 1 - part)
+    hue = xp.where(grey, 0, hue).astype(np.float32) + delta * np.float32(6)
+    hue = hue - 6 * xp.floor(hue / 6)
+    hue = xp.where(hue >= 6, hue - 6, hue)
+    sector = xp.floor(hue).astype(np.int32)
+    part = hue - sector
+    middle = low + xp.where(sector % 2 == 0, part, 1 - part) * (high - low)
+    levels = xp.stack([high, middle, low], axis=-1).astype(np.float32)
+    # Which of the three each channel gets, in each sixth of the circle
+    order = xp.asarray(np.array(_CHANNELS_BY_SECTOR, np.int32))[sector]
+    return xp.take_along_axis(levels, order, axis=-1).astype(images.dtype)
 
 
 @op("AdjustSaturation", "images: T, scale: float -> output: T", "T: type in {half, float} = float")

@@ -12,9 +12,9 @@ from weft.framework.shape_rules import fail, merge_dim, rank, scalar
 _HALF = "type in {half, float} = float"
 
 
-def _row_overlaps(boxes: np.ndarray, i: int, others: np.ndarray) -> np.ndarray:
+def row_overlaps(boxes: np.ndarray, i: int, others: np.ndarray) -> np.ndarray:
     """Intersection over union of one box with others; corners may come in any order."""
-    b = boxes[np.concatenate([[i], others])].astype(np.float32)
+    b = boxes[np.concatenate([[i], others])]
     y1, y2 = np.minimum(b[:, 0], b[:, 2]), np.maximum(b[:, 0], b[:, 2])
     x1, x2 = np.minimum(b[:, 1], b[:, 3]), np.maximum(b[:, 1], b[:, 3])
     area = (y2 - y1) * (x2 - x1)
@@ -29,50 +29,53 @@ def _row_overlaps(boxes: np.ndarray, i: int, others: np.ndarray) -> np.ndarray:
 def suppress(
     scores: np.ndarray, limit: int, overlap: Any, threshold: float, least: float
 ) -> np.ndarray:
-    """The positions of the boxes that stay, best first. `overlap(i, others)` gives overlaps of box i."""
+    """The positions of the boxes that stay, best first. `overlap(i, others)` gives overlaps of box i.
+
+    TensorFlow leaves it to the overlap of a box with itself that it is not chosen twice: one without
+    an area has none, and fills the rest of the places.
+    """
     order = np.argsort(-scores.astype(np.float32), kind="stable")
     order = order[scores[order] > least]
     kept: list[int] = []
     while len(order) and len(kept) < limit:
-        best, order = order[0], order[1:]
+        best = order[0]
         kept.append(best)
-        if len(order):
-            order = order[overlap(best, order) <= threshold]
+        shared = overlap(best, order)  # the first is its own
+        if shared[0] < threshold:
+            kept += [best] * (limit - len(kept))
+        order = order[1:][shared[1:] < threshold]
     return np.array(kept, np.int32)
 
 
 def suppress_softly(
     boxes: np.ndarray, scores: np.ndarray, limit: int, threshold: float, least: float, sigma: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """As `suppress`, but overlapping boxes lose score rather than go."""
-    current = scores.astype(np.float32).copy()
-    alive = current > least
-    scale = -0.5 / sigma if sigma > 0 else 0.0
+    """As `suppress`, but overlapping boxes lose score rather than go; gives the scores left as well."""
+    current = scores.copy()
+    alive = np.flatnonzero(current > least)
+    scale = scores.dtype.type(-0.5 / sigma if sigma > 0 else 0.0)
     kept: list[int] = []
     values: list[Any] = []
-    while alive.any() and len(kept) < limit:
-        candidates = np.flatnonzero(alive)
-        best = candidates[np.argmax(current[candidates])]
+    while len(alive) and len(kept) < limit:
+        best = alive[np.argmax(current[alive])]
         kept.append(best)
         values.append(current[best])
-        alive[best] = False
-        others = np.flatnonzero(alive)
-        if len(others):
-            shared = _row_overlaps(boxes, best, others)
-            if sigma > 0:
-                weight = np.where(shared <= threshold, np.exp(scale * shared * shared), 0)
-                current[others] *= weight.astype(np.float32)
-            else:
-                current[others] = np.where(shared <= threshold, current[others], -np.inf)
-            alive[others] = current[others] > least
-    return np.array(kept, np.int32), np.array(values, np.float32)
+        shared = row_overlaps(boxes, best, alive)
+        if shared[alive == best][0] < threshold:
+            kept += [best] * (limit - len(kept))
+            values += [current[best]] * (limit - len(values))
+        stays = (shared < threshold) & (alive != best)
+        alive, shared = alive[stays], shared[stays]
+        current[alive] *= np.exp(scale * shared * shared)
+        alive = alive[current[alive] > least]
+    return np.array(kept, np.int32), np.array(values, scores.dtype)
 
 
 def _check(boxes: np.ndarray, scores: np.ndarray, threshold: Any) -> None:
     if not 0 <= float(threshold) <= 1:
-        raise ValueError("iou_threshold must be in [0, 1]")
+        raise ValueError(f"iou_threshold must be in [0, 1], but is {float(threshold)}")
     if len(boxes) != len(scores):
-        raise ValueError("scores has incompatible shape")
+        raise ValueError(f"scores has incompatible shape: {scores.shape} for {len(boxes)} boxes")
 
 
 def _shape(boxes, scores, columns=4):
@@ -88,7 +91,7 @@ def _hard(boxes, scores, limit, threshold, least=-np.inf):
     return suppress(
         scores,
         int(limit),
-        lambda i, others: _row_overlaps(boxes, i, others),
+        lambda i, others: row_overlaps(boxes, i, others),
         float(threshold),
         float(least),
     )
