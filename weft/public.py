@@ -170,5 +170,7 @@ lazy("graph_util", "weft.framework.graph_util", "weft.framework.freezing")
 lazy("train", "weft.distributed")
 lazy("image", "weft.images")
 lazy("compat.v2.image", "weft.images")
-for _space in ("gfile", "io.gfile"):
+for _space in ("gfile", "io.gfile", "io", "python_io"):
     lazy(_space, "weft.files")
+lazy("summary", "weft.summary")
+lazy("train", "weft.summary")
