@@ -5,4 +5,10 @@ import weft.ops.image.boxes
 import weft.ops.image.colors
 import weft.ops.image.resize
 import weft.ops.image.scale_translate
-import weft.ops.image.suppression  # noqa: F401
+import weft.ops.image.suppression
+import weft.ops.sparse.arithmetic
+import weft.ops.sparse.conversions
+import weft.ops.sparse.embedding
+import weft.ops.sparse.functions
+import weft.ops.sparse.serialize
+import weft.ops.sparse.tensors_map  # noqa: F401
