@@ -13,6 +13,7 @@ from weft.framework.shape_rules import (
     ShapeError,
     merge,
     merge_dim,
+    num_elements,
     rank,
     scalar,
     text,
@@ -22,6 +23,7 @@ from weft.ops.by_name import raw
 from weft.ops.math.dtype_sets import NUMBERS
 from weft.ops.sparse.coordinates import (
     check_parts,
+    check_ranks,
     flat_positions,
     order_of,
     refuse,
@@ -38,6 +40,7 @@ from weft.ops.sparse.coordinates import (
 )
 def sparse_reorder_op(xp, input_indices, input_values, input_shape):
     """The same sparse tensor with its elements in row-major order."""
+    check_parts(input_indices, input_values, input_shape, "input_")
     whole_shape(input_shape)
     order = order_of(input_indices)
     if order is None:
@@ -47,7 +50,7 @@ def sparse_reorder_op(xp, input_indices, input_values, input_shape):
 
 @sparse_reorder_op.shape
 def _(input_indices, input_values, input_shape):
-    check_parts(input_indices, input_values, input_shape, "input_")
+    check_ranks(input_indices, input_values, input_shape, "input_")
     return rank(input_indices, 2), vector(input_values)
 
 
@@ -138,6 +141,8 @@ sparse_reshape_op.not_differentiable()
 )
 def sparse_concat_op(xp, indices, values, shapes, *, concat_dim):
     """Sparse tensors one after another along an axis, in row-major order."""
+    for parts in zip(indices, values, shapes):
+        check_parts(*parts)
     whole = [whole_shape(s) for s in shapes]
     n = len(whole[0])
     if not -n <= concat_dim < n:
@@ -169,7 +174,7 @@ def _(indices, values, shapes):
     columns: int | None = None
     whole: Shape = None
     for i, v, s in zip(indices, values, shapes):
-        check_parts(i, v, s, "")
+        check_ranks(i, v, s)
         i, v = rank(i, 2), vector(v)
         count = merge_dim(i[0], v[0])
         rows = None if rows is None or count is None else rows + count
@@ -190,10 +195,12 @@ sparse_concat_op.not_differentiable()
 )
 def sparse_split_op(xp, split_dim, indices, values, shape, *, num_split):
     """A sparse tensor cut along an axis into parts of equal size; the first may be one longer."""
+    scalar(split_dim.shape, "split_dim")
+    check_parts(indices, values, shape)
     whole = whole_shape(shape)
-    if not -len(whole) <= split_dim < len(whole):
+    if not 0 <= split_dim < len(whole):
         refuse(f"Input split_dim should be between 0 and rank ({len(whole)}), got {split_dim}")
-    along = int(split_dim) % len(whole)
+    along = int(split_dim)
     if num_split > whole[along]:
         refuse(
             "Input num_split should be between 1 and the splitting dimension size "
@@ -216,9 +223,7 @@ def sparse_split_op(xp, split_dim, indices, values, shape, *, num_split):
 
 @sparse_split_op.shape
 def _(split_dim, indices, values, shape, *, num_split):
-    scalar(split_dim, "split_dim")
-    check_parts(indices, values, shape)
-    columns = vector(shape)[0]
+    columns = num_elements(shape)
     return [(None, columns)] * num_split, [(None,)] * num_split, [(columns,)] * num_split
 
 
@@ -231,6 +236,12 @@ def _(split_dim, indices, values, shape, *, num_split):
 )
 def sparse_slice_op(xp, indices, values, shape, start, size):
     """The part of a sparse tensor that lies in a box; the box may reach beyond the tensor."""
+    check_parts(indices, values, shape)
+    for name, given in (("start", start), ("size", size)):
+        if given.shape != shape.shape:
+            refuse(
+                f"Expected {name} to be a vector of length {len(shape)} but got shape {text(given.shape)}"
+            )
     whole_shape(shape)
     if (start < 0).any() or (size < 0).any():
         refuse(f"start and size must be >= 0, got {start.tolist()} and {size.tolist()}")
@@ -241,11 +252,7 @@ def sparse_slice_op(xp, indices, values, shape, start, size):
 
 @sparse_slice_op.shape
 def _(indices, values, shape, start, size):
-    check_parts(indices, values, shape)
-    shape = vector(shape)
-    for name, given in (("start", start), ("size", size)):
-        merge(shape, vector(given, name), f"Expected {name} to be as long as shape")
-    return (None, shape[0]), (None,), shape
+    return (None, num_elements(shape)), (None,), shape
 
 
 @sparse_slice_op.gradient
@@ -318,6 +325,7 @@ def _(backprop_val_grad, input_indices, input_start, output_indices):
 )
 def sparse_fill_empty_rows_op(xp, indices, values, dense_shape, default_value):
     """A sparse tensor with one element of the default value in each row that has none."""
+    check_parts(indices, values, dense_shape)
     rows = whole_shape(dense_shape)[0]
     n = len(indices)
     if not rows and n:
@@ -340,7 +348,7 @@ def sparse_fill_empty_rows_op(xp, indices, values, dense_shape, default_value):
 
 @sparse_fill_empty_rows_op.shape
 def _(indices, values, dense_shape, default_value, *, const):
-    check_parts(indices, values, dense_shape)
+    check_ranks(indices, values, dense_shape)
     scalar(default_value, "default_value")
     columns = vector(dense_shape)[0]
     if columns == 0:
@@ -373,7 +381,7 @@ def sparse_fill_empty_rows_grad(xp, reverse_index_map, grad_values):
     xp.check(inside, message)
     there = xp.scatter(xp.zeros(n, bool), (reverse_index_map,), True)
     rest = xp.where(there, xp.zeros((), grad_values.dtype), grad_values)
-    return grad_values[reverse_index_map], xp.sum(rest, dtype=grad_values.dtype)
+    return xp.constant(grad_values)[reverse_index_map], xp.sum(rest, dtype=grad_values.dtype)
 
 
 @sparse_fill_empty_rows_grad.shape

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from weft.framework.shape_rules import text
-from weft.ops.sparse.coordinates import refuse, require_valid, whole_shape
+from weft.ops.sparse.coordinates import check_parts, refuse, require_valid, whole_shape
 
 
 class Parts(NamedTuple):
@@ -20,6 +20,7 @@ class Parts(NamedTuple):
 
 def rows_of(xp: Any, batch: Parts) -> list[Parts]:
     """The sparse tensors that lie along the first axis."""
+    check_parts(*batch, "sparse_")
     rank = len(batch.shape)
     if rank < 2:
         refuse(f"Rank of input SparseTensor should be > 1, but saw rank: {rank}")
@@ -72,8 +73,8 @@ def together(parts: list[Parts], outer: tuple[int, ...]) -> Parts:
     for i, part in enumerate(parts):
         if len(part.shape) != rank:
             refuse(
-                f"Inconsistent rank across SparseTensors: rank prior to SparseTensor[{i}] was: {rank} but "
-                f"rank of SparseTensor[{i}] is: {len(part.shape)}"
+                f"Inconsistent shape across SparseTensors: rank prior to SparseTensor[{i}] was: "
+                f"{rank} but rank of SparseTensor[{i}] is: {len(part.shape)}"
             )
     sizes = np.max([p.shape for p in parts], axis=0).astype(np.int64)
     shape = np.concatenate([np.array(outer, np.int64), sizes])

@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
 from weft.framework.registry import OpDecl, op
-from weft.framework.shape_rules import merge, merge_dim, rank, scalar, vector
+from weft.framework.shape_rules import merge_dim, rank, scalar, vector
 from weft.ops.math.dtype_sets import NUMBERS, REAL_NUMBERS
-from weft.ops.sparse.coordinates import check_parts, joined, refuse
+from weft.ops.sparse.batches import Parts
+from weft.ops.sparse.coordinates import check_parts, check_ranks, joined, refuse
 
 
-def _check(
-    a_indices: Any, a_values: Any, a_shape: Any, b_indices: Any, b_values: Any, b_shape: Any
-):
-    check_parts(a_indices, a_values, a_shape, "a_")
-    check_parts(b_indices, b_values, b_shape, "b_")
-    merge(vector(a_shape), vector(b_shape), "Operands do not have the same ranks")
-
-
-def _require_same(a_shape: np.ndarray, b_shape: np.ndarray) -> None:
+def _check(a: Parts, b: Parts) -> None:
+    """Raises unless both are sparse tensors, of the same shape."""
+    check_parts(*a, prefix="a_")
+    check_parts(*b, prefix="b_")
+    a_shape, b_shape = a.shape, b.shape
+    if len(a_shape) != len(b_shape):
+        refuse(
+            f"Operands do not have the same ranks; got shapes: {a_shape.tolist()} and {b_shape.tolist()}"
+        )
     for i, (a, b) in enumerate(zip(a_shape.tolist(), b_shape.tolist())):
         if a != b:
             refuse(f"Operands' shapes do not match: got {a} and {b} for dimension {i}")
@@ -54,9 +54,10 @@ def _sides(
 )
 def sparse_add_op(xp, a_indices, a_values, a_shape, b_indices, b_values, b_shape, thresh):
     """The sum of two sparse tensors; a sum of two elements that is smaller than `thresh` goes."""
+    _check(Parts(a_indices, a_values, a_shape), Parts(b_indices, b_values, b_shape))
+    scalar(thresh.shape, "thresh")
     if not len(a_shape):
         refuse("Tensors must not be empty")
-    _require_same(a_shape, b_shape)
     rows, a, b, both = _sides(a_indices, a_values, b_indices, b_values)
     sums = a + b
     stays = ~both | (np.abs(sums) >= thresh)
@@ -65,9 +66,7 @@ def sparse_add_op(xp, a_indices, a_values, a_shape, b_indices, b_values, b_shape
 
 @sparse_add_op.shape
 def _(a_indices, a_values, a_shape, b_indices, b_values, b_shape, thresh):
-    _check(a_indices, a_values, a_shape, b_indices, b_values, b_shape)
-    scalar(thresh, "thresh")
-    a_shape = vector(a_shape)
+    a_shape = vector(a_shape, "a_shape")
     return (None, a_shape[0]), (None,), a_shape
 
 
@@ -122,7 +121,7 @@ def _extreme(name: str, types: str, choose: Callable, doc: str) -> OpDecl:
         host=True,
     )
     def decl(xp, a_indices, a_values, a_shape, b_indices, b_values, b_shape):
-        _require_same(a_shape, b_shape)
+        _check(Parts(a_indices, a_values, a_shape), Parts(b_indices, b_values, b_shape))
         rows, a, b, _ = _sides(a_indices, a_values, b_indices, b_values)
         return rows, choose(a, b)
 
@@ -130,7 +129,8 @@ def _extreme(name: str, types: str, choose: Callable, doc: str) -> OpDecl:
 
     @decl.shape
     def _(a_indices, a_values, a_shape, b_indices, b_values, b_shape):
-        _check(a_indices, a_values, a_shape, b_indices, b_values, b_shape)
+        check_ranks(a_indices, a_values, a_shape, "a_")
+        check_ranks(b_indices, b_values, b_shape, "b_")
         return (None, None), (None,)
 
     @decl.gradient

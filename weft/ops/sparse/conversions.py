@@ -126,7 +126,8 @@ def sparse_merge(
         whole = concat([ids[0].dense_shape[:-1], [cast(n, dtypes.int64) for n in sizes]], 0)
         if already_sorted:
             return SparseTensor(indices, values.values, whole)
-        return SparseTensor(*sparse_reorder_op(indices, values.values, whole), whole)
+        indices, elements = sparse_reorder_op(indices, values.values, whole)
+        return SparseTensor(indices, elements, whole)
 
 
 def _ids_and_sizes(sp_ids: Any, vocab_size: Any) -> tuple[list[Any], list[Any]]:

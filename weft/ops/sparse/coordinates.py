@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,10 +17,17 @@ def refuse(message: str) -> None:
     raise errors.InvalidArgumentError(None, None, message)
 
 
-def check_parts(indices: Shape, values: Shape, shape: Shape, prefix: str = "") -> None:
-    """The rule that positions, elements and shape of one sparse tensor must fulfil together."""
-    indices = rank(indices, 2, f"{prefix}indices")
-    values, shape = vector(values, f"{prefix}values"), vector(shape, f"{prefix}shape")
+def check_ranks(indices: Shape, values: Shape, shape: Shape, prefix: str = "") -> None:
+    """What shape rules want of the parts of a sparse tensor: whether they fit each other is for the kernel."""
+    rank(indices, 2, f"{prefix}indices")
+    vector(values, f"{prefix}values")
+    vector(shape, f"{prefix}shape")
+
+
+def check_parts(indices: Any, values: Any, shape: Any, prefix: str = "") -> None:
+    """Raises unless arrays of positions, elements and sizes are one sparse tensor."""
+    indices = rank(indices.shape, 2, f"{prefix}indices")
+    values, shape = vector(values.shape, f"{prefix}values"), vector(shape.shape, f"{prefix}shape")
     merge_dim(
         indices[0],
         values[0],
@@ -87,13 +95,17 @@ def require_valid(xp: Any, indices: Any, shape: Any) -> None:
     xp.check(~(falls | equal), message)
 
 
-def require_inside(xp: Any, indices: Any, shape: Any, what: str = "indices") -> None:
-    """Checks that positions are in bounds."""
+def require_inside(
+    xp: Any, indices: Any, shape: Any, describe: Callable[[int, int], str] | None = None
+) -> None:
+    """Checks that positions are in bounds; `describe` tells of the wrong coordinate by row and column."""
     bad_place = outside(indices, shape)
 
     def message() -> str:
         n = int(np.flatnonzero(bad_place)[0])
-        return f"{what}[{n}] = {_listed(indices[n])} is out of bounds: need 0 <= index < {_listed(shape)}"
+        if describe is not None:
+            return describe(n, int(np.flatnonzero((indices[n] < 0) | (indices[n] >= shape))[0]))
+        return f"indices[{n}] = {_listed(indices[n])} is out of bounds: need 0 <= index < {_listed(shape)}"
 
     xp.check(~bad_place, message)
 

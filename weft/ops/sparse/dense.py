@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -10,11 +11,8 @@ import numpy as np
 from weft.framework import dtypes
 from weft.framework.registry import OpDecl, op
 from weft.framework.shape_rules import (
-    ShapeError,
-    merge_dim,
     rank,
-    rank_at_most,
-    scalar,
+    text,
     vector,
 )
 from weft.ops.array.fill import filled
@@ -40,6 +38,7 @@ def sparse_to_dense_op(
     xp, sparse_indices, output_shape, sparse_values, default_value, *, validate_indices
 ):
     """A dense tensor of one value, but for the elements at given positions."""
+    _check_fits(sparse_indices.shape, output_shape.shape, sparse_values.shape, default_value.shape)
     shape = whole_shape(output_shape)
     sizes = np.array(shape, np.int64)
     indices = sparse_indices.reshape(-1, len(shape)) if shape else sparse_indices.reshape(-1, 0)
@@ -61,21 +60,23 @@ def sparse_to_dense_op(
 
 @sparse_to_dense_op.shape
 def _(sparse_indices, output_shape, sparse_values, default_value, *, const):
-    rank_at_most(sparse_indices, 2, "sparse_indices")
-    output_shape = vector(output_shape, "output_shape")
-    rank_at_most(sparse_values, 1, "sparse_values")
-    scalar(default_value, "default_value")
-    if sparse_indices is not None:
-        rows = sparse_indices[0] if sparse_indices else 1
-        columns = sparse_indices[1] if len(sparse_indices) == 2 else 1
-        merge_dim(
-            output_shape[0],
-            columns,
-            "output_shape must have a size for each column of sparse_indices",
-        )
-        if sparse_values:
-            merge_dim(sparse_values[0], rows, "sparse_values must be as many as sparse_indices")
+    vector(output_shape, "output_shape")
     return const.shape("output_shape")
+
+
+def _check_fits(indices: tuple, output_shape: tuple, values: tuple, default: tuple) -> None:
+    if len(indices) > 2:
+        refuse(f"sparse_indices should be a scalar, vector, or matrix, got shape {text(indices)}")
+    rows = indices[0] if indices else 1
+    columns = indices[1] if len(indices) == 2 else 1
+    if output_shape != (columns,):
+        refuse(
+            f"output_shape has incorrect number of elements: {math.prod(output_shape)} should be: {columns}"
+        )
+    if values not in ((), (rows,)):
+        refuse(f"sparse_values has incorrect shape {text(values)}, should be [] or [{rows}]")
+    if default:
+        refuse(f"default_value should be a scalar, got shape {text(default)}")
 
 
 @sparse_to_dense_op.gradient
@@ -105,6 +106,9 @@ def _total(x: Any) -> Any:
 )
 def sparse_tensor_dense_add(xp, a_indices, a_values, a_shape, b):
     """The sum of a sparse and a dense tensor of the same shape."""
+    check_parts(a_indices, a_values, a_shape, "a_")
+    if len(a_shape) != b.ndim or not b.ndim:
+        refuse(f"Two operands have different ranks; received: {len(a_shape)} and {b.ndim}")
     sizes = np.array(b.shape, np.int64)
 
     def differs() -> str:
@@ -115,17 +119,19 @@ def sparse_tensor_dense_add(xp, a_indices, a_values, a_shape, b):
         )
 
     xp.check(a_shape == sizes, differs)
-    require_inside(xp, a_indices, sizes, "a_indices")
+
+    def outside(row: int, column: int) -> str:
+        return (
+            f"Sparse tensor has some invalid index on dimension {column}; dense tensor shape: "
+            f"{text(b.shape)}"
+        )
+
+    require_inside(xp, a_indices, sizes, outside)
     return xp.scatter(b, tuple(a_indices[:, d] for d in range(b.ndim)), a_values, "add")
 
 
 @sparse_tensor_dense_add.shape
 def _(a_indices, a_values, a_shape, b):
-    check_parts(a_indices, a_values, a_shape, "a_")
-    if b is not None:
-        if len(b) == 0:
-            raise ShapeError("b must have at least one dimension")
-        merge_dim(vector(a_shape)[0], len(b), "Two operands have different ranks")
     return b
 
 
@@ -141,6 +147,7 @@ def _elementwise(name: str, combine: Callable, doc: str) -> OpDecl:
         f"T: {NUMBERS}",
     )
     def decl(xp, sp_indices, sp_values, sp_shape, dense):
+        check_parts(sp_indices, sp_values, sp_shape, "sp_")
         n, rank_ = sp_indices.shape
         if not rank_:
             refuse("The shape argument requires at least one element.")
@@ -157,9 +164,9 @@ def _elementwise(name: str, combine: Callable, doc: str) -> OpDecl:
             refuse(message())
         xp.check((sizes == 1) | (sizes == sp_shape), message)
         xp.check(sp_shape >= sizes, message)
-        require_inside(xp, sp_indices, sp_shape, "sp_indices")
+        require_inside(xp, sp_indices, sp_shape)
         where = xp.where(sizes == 1, 0, sp_indices)[:, rank_ - dense.ndim :]
-        picked = dense[tuple(where[:, d] for d in range(dense.ndim))]
+        picked = xp.constant(dense)[tuple(where[:, d] for d in range(dense.ndim))]
         if not dense.ndim:
             picked = xp.broadcast_to(dense, (n,))
         return combine(xp, sp_values, picked)
@@ -168,19 +175,15 @@ def _elementwise(name: str, combine: Callable, doc: str) -> OpDecl:
 
     @decl.shape
     def _(sp_indices, sp_values, sp_shape, dense):
-        check_parts(sp_indices, sp_values, sp_shape, "sp_")
-        return (rank(sp_indices, 2)[0],)
+        return (rank(sp_indices, 2, "sp_indices")[0],)
 
     return decl
 
 
 def _divide(xp: Any, a: Any, b: Any) -> Any:
-    def message() -> str:
-        return "SparseDenseCwiseDiv cannot divide by zero, but input dense tensor contains zero"
-
-    xp.check(b != 0, message)
     if a.dtype.kind not in "iu":
         return a / b
+    xp.check(b != 0, lambda: "SparseDenseCwiseDiv: integer division by zero")
     quotient = a // xp.where(b == 0, 1, b).astype(b.dtype)
     return (quotient + ((quotient < 0) & (quotient * b != a))).astype(a.dtype)
 
@@ -202,13 +205,6 @@ sparse_dense_div = _elementwise(
 )
 
 
-def _no_gradient(op: Any, grad: Any) -> None:
-    raise NotImplementedError(f"TensorFlow has no gradient of {op.type} either.")
-
-
-sparse_dense_add.gradient(_no_gradient)
-
-
 def _broadcast_gradient(op: Any, to_x: Callable, to_y: Callable) -> Any:
     """The gradients of both sides: that of the dense side is added up where it was broadcast."""
     indices, x, shape, y = op.inputs
@@ -224,6 +220,11 @@ def _broadcast_gradient(op: Any, to_x: Callable, to_y: Callable) -> Any:
     else:
         to_dense = raw.ScatterNd(scaled, to_y(picked), y_shape)
     return None, to_x(picked), None, to_dense
+
+
+@sparse_dense_add.gradient
+def _(op, grad):
+    return _broadcast_gradient(op, lambda y: grad, lambda y: grad)
 
 
 @sparse_dense_mul.gradient

@@ -89,3 +89,39 @@ def safe_embedding_lookup_sparse(
         lead = TensorShape(None if known is None else [None] * (known - 1))
         final.set_shape(lead.concatenate(result.get_shape()[1:]))
         return final
+
+
+@export("compat.v2.nn.safe_embedding_lookup_sparse")
+def safe_embedding_lookup_sparse_v2(
+    embedding_weights: Any,
+    sparse_ids: Any,
+    sparse_weights: Any = None,
+    combiner: str | None = "mean",
+    default_id: Any = None,
+    max_norm: Any = None,
+    name: str | None = None,
+) -> Any:
+    """`tf.nn.safe_embedding_lookup_sparse` of parts that each have a contiguous range of ids."""
+    return safe_embedding_lookup_sparse(
+        embedding_weights,
+        sparse_ids,
+        sparse_weights,
+        combiner,
+        default_id,
+        name,
+        "div",
+        max_norm,
+    )
+
+
+@export("compat.v2.nn.embedding_lookup_sparse")
+def embedding_lookup_sparse_v2(
+    params: Any,
+    sp_ids: Any,
+    sp_weights: Any,
+    combiner: str | None = None,
+    max_norm: Any = None,
+    name: str | None = None,
+) -> Any:
+    """`tf.nn.embedding_lookup_sparse` of parts that each have a contiguous range of ids."""
+    return embedding_lookup_sparse(params, sp_ids, sp_weights, "div", name, combiner, max_norm)

@@ -64,12 +64,13 @@ def _completed(old: list[int], new: list[int | None], given: Any) -> list[int] |
     if missing > 1:
         return None
     known = int(np.prod([d for d in new if d is not None]))
-    out = [size // known if d is None and known else d for d in new]
-    if None in out or int(np.prod(out)) != size:
+    rest = size // known if known else 0
+    out = [rest if d is None else d for d in new]
+    if int(np.prod(out)) != size:
         raise ValueError(
             f"Cannot reshape a tensor with {size} elements to shape {new} ({known} elements)."
         )
-    return out  # type: ignore[return-value]
+    return out
 
 
 @export("sparse.transpose", "sparse_transpose")
@@ -141,8 +142,8 @@ def sparse_concat(
         concat_dim=axis,
         name=name,
     )
-    known = [constant_value(s) for s in shapes]
-    if all(s is not None for s in known):
+    known = [s for s in map(constant_value, shapes) if s is not None]
+    if len(known) == len(shapes):
         total = known[0].copy()
         total[axis] = sum(s[axis] for s in known)
         whole = conversion.convert_to_tensor(total)

@@ -10,7 +10,7 @@ from weft.framework.registry import op
 from weft.framework.shape_rules import merge_dim, rank
 from weft.ops.by_name import raw
 from weft.ops.math.dtype_sets import INDEX
-from weft.ops.sparse.coordinates import check_parts, require_inside, whole_shape
+from weft.ops.sparse.coordinates import check_parts, check_ranks, require_inside, whole_shape
 
 
 def _adjoint(xp: Any, x: Any) -> Any:
@@ -25,24 +25,32 @@ def _adjoint(xp: Any, x: Any) -> Any:
 )
 def sparse_tensor_dense_matmul_op(xp, a_indices, a_values, a_shape, b, *, adjoint_a, adjoint_b):
     """A sparse matrix times a dense one; repeated positions add up."""
+    check_parts(a_indices, a_values, a_shape, "a_")
     shape = whole_shape(a_shape)
-    require_inside(xp, a_indices, np.array(shape, np.int64), "a_indices")
+
+    def outside(row: int, column: int) -> str:
+        which = "mk"[column ^ int(adjoint_a)]
+        return (
+            f"{which} ({a_indices[row, column]}) from index[{row},{column}] out of bounds "
+            f"(>={shape[column]})"
+        )
+
+    require_inside(xp, a_indices, np.array(shape, np.int64), outside)
     if adjoint_b:
         b = _adjoint(xp, b)
-    if adjoint_a:
-        a_values = xp.conj(a_values) if a_values.dtype.kind == "c" else a_values
+    # TensorFlow 1.15 turns `a` for `adjoint_a` but does not conjugate it, as it does with `b`.
     rows, columns = a_indices[:, int(adjoint_a)], a_indices[:, 1 - int(adjoint_a)]
     height = shape[1] if adjoint_a else shape[0]
     kind = a_values.dtype
     wide = np.dtype(np.float32) if kind.itemsize == 2 else kind  # short floats add up as long ones
-    parts = b[columns].astype(wide) * a_values.astype(wide)[:, None]
+    parts = xp.constant(b)[columns].astype(wide) * a_values.astype(wide)[:, None]
     zeros = xp.zeros((height, b.shape[1]), wide)
     return xp.scatter(zeros, (rows,), parts, "add").astype(kind)
 
 
 @sparse_tensor_dense_matmul_op.shape
 def _(a_indices, a_values, a_shape, b, *, adjoint_a, adjoint_b, const):
-    check_parts(a_indices, a_values, a_shape, "a_")
+    check_ranks(a_indices, a_values, a_shape, "a_")
     left, right = rank(const.shape("a_shape"), 2, "a_shape"), rank(b, 2, "b")
     if adjoint_a:
         left = left[::-1]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from weft.framework.registry import OpDecl, op
-from weft.framework.shape_rules import Shape, ShapeError, rank_at_most
+from weft.framework.shape_rules import Shape, ShapeError, rank_at_most, vector
 from weft.ops.array.gather import gather_nd_op
 from weft.ops.by_name import raw
 from weft.ops.math.dtype_sets import NUMBERS, REAL_NUMBERS
@@ -16,6 +16,7 @@ from weft.ops.math.reduce import reduced_axes
 from weft.ops.math.segments import least
 from weft.ops.sparse.coordinates import (
     check_parts,
+    check_ranks,
     flat_positions,
     order_of,
     require_inside,
@@ -40,9 +41,11 @@ def _to_dense(name: str, types: str, how: str, doc: str) -> OpDecl:
         static=("input_shape", "reduction_axes"),
     )
     def decl(xp, input_indices, input_values, input_shape, reduction_axes, *, keep_dims):
+        check_parts(input_indices, input_values, input_shape, "input_")
+        rank_at_most(reduction_axes.shape, 1, "reduction_axes")
         shape = whole_shape(input_shape)
         axes = reduced_axes(reduction_axes, len(shape))
-        require_inside(xp, input_indices, np.array(shape, np.int64), "input_indices")
+        require_inside(xp, input_indices, np.array(shape, np.int64))
         kept = [d for d in range(len(shape)) if d not in axes]
         sizes = tuple(shape[d] for d in kept)
         where = (flat_positions(input_indices[:, kept], sizes),)
@@ -61,13 +64,13 @@ def _to_dense(name: str, types: str, how: str, doc: str) -> OpDecl:
 
     @decl.shape
     def _(input_indices, input_values, input_shape, reduction_axes, *, keep_dims, const):
-        check_parts(input_indices, input_values, input_shape, "input_")
-        rank_at_most(reduction_axes, 1, "reduction_axes")
         axes, shape = const("reduction_axes"), const.shape("input_shape")
         if axes is None or shape is None:
             return None
         if not shape:
             raise ShapeError("Number of dims in shape tensor must not be 0")
+        if (np.abs(axes + 0.5) > len(shape)).any():
+            return None  # the kernel says so, as TensorFlow's does
         return _reduced(shape, reduced_axes(axes, len(shape)), keep_dims)
 
     return decl
@@ -104,9 +107,11 @@ def _to_sparse(name: str, types: str, ufunc: Any, doc: str) -> OpDecl:
         host=True,
     )
     def decl(xp, input_indices, input_values, input_shape, reduction_axes, *, keep_dims):
+        check_parts(input_indices, input_values, input_shape, "input_")
+        rank_at_most(reduction_axes.shape, 1, "reduction_axes")
         shape = whole_shape(input_shape)
         axes = reduced_axes(reduction_axes, len(shape))
-        require_inside(xp, input_indices, input_shape, "input_indices")
+        require_inside(xp, input_indices, input_shape)
         kept = [d for d in range(len(shape)) if d not in axes]
         groups, values = input_indices[:, kept], input_values
         order = order_of(groups)
@@ -126,8 +131,6 @@ def _to_sparse(name: str, types: str, ufunc: Any, doc: str) -> OpDecl:
 
     @decl.shape
     def _(input_indices, input_values, input_shape, reduction_axes):
-        check_parts(input_indices, input_values, input_shape, "input_")
-        rank_at_most(reduction_axes, 1, "reduction_axes")
         unknown: Shape = None
         return unknown, unknown, unknown
 
@@ -159,10 +162,11 @@ sparse_reduce_max_sparse_op = _to_sparse(
 )
 def sparse_softmax_op(xp, sp_indices, sp_values, sp_shape):
     """The softmax over the last axis of the elements that are there."""
+    check_parts(sp_indices, sp_values, sp_shape, "sp_")
     if len(sp_shape) < 2:
         raise ShapeError(f"Input should have rank >= 2, but received shape: {sp_shape.tolist()}")
     whole_shape(sp_shape)
-    require_inside(xp, sp_indices, sp_shape, "sp_indices")
+    require_inside(xp, sp_indices, sp_shape)
     order = order_of(sp_indices)
     indices, values = sp_indices, sp_values
     if order is not None:
@@ -177,8 +181,8 @@ def sparse_softmax_op(xp, sp_indices, sp_values, sp_shape):
 
 @sparse_softmax_op.shape
 def _(sp_indices, sp_values, sp_shape):
-    check_parts(sp_indices, sp_values, sp_shape, "sp_")
-    return sp_values
+    check_ranks(sp_indices, sp_values, sp_shape, "sp_")
+    return vector(sp_values)
 
 
 @sparse_softmax_op.gradient

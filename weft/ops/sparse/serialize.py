@@ -9,7 +9,7 @@ import numpy as np
 from google.protobuf.message import DecodeError
 
 from weft import proto
-from weft.framework import dtypes
+from weft.framework import dtypes, errors
 from weft.framework.export import export
 from weft.framework.registry import OpDecl, op
 from weft.framework.shape_rules import merge_dim, rank, rank_at_least
@@ -17,7 +17,7 @@ from weft.framework.sparse_tensor import SparseTensor
 from weft.framework.tensor_proto import make_ndarray
 from weft.framework.tensor_shape import as_shape
 from weft.ops.sparse.batches import Parts, check_part, rows_of, together
-from weft.ops.sparse.coordinates import check_parts, refuse
+from weft.ops.sparse.coordinates import check_ranks, refuse
 from weft.ops.sparse.inputs import as_sparse
 
 _OUT = "T: type; out_type: type in {string, variant} = string"
@@ -51,14 +51,12 @@ def array_of(data: Any) -> np.ndarray:
     if not isinstance(data, bytes):
         refuse(f"Expected a part of a serialized sparse tensor, got {type(data).__name__}")
     try:
-        message = proto.TensorProto.FromString(data)
+        return make_ndarray(proto.TensorProto.FromString(data))
     except DecodeError:
-        refuse("Could not parse serialized proto")
-    try:
-        return make_ndarray(message)
+        message = "Could not parse serialized proto"
     except (ValueError, TypeError, KeyError, OverflowError, MemoryError) as e:
-        refuse(f"Could not construct tensor from proto: {e}")
-    raise AssertionError
+        message = f"Could not construct tensor from proto: {e}"
+    raise errors.InvalidArgumentError(None, None, message)
 
 
 def _elements(parts: tuple[Any, ...], as_variant: bool) -> list[Any]:
@@ -90,7 +88,7 @@ def _serializing(name: str, cut: Callable, doc: str, shape: Callable) -> OpDecl:
 
     @decl.shape
     def _(sparse_indices, sparse_values, sparse_shape, *, const):
-        check_parts(sparse_indices, sparse_values, sparse_shape, "sparse_")
+        check_ranks(sparse_indices, sparse_values, sparse_shape, "sparse_")
         return shape(const)
 
     return decl.not_differentiable()

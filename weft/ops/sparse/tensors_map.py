@@ -8,14 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from weft.framework import errors
 from weft.framework.graph import colocate_with
 from weft.framework.operation import Operation
 from weft.framework.registry import op
 from weft.framework.shape_rules import vector
 from weft.framework.sparse_tensor import SparseTensor
 from weft.ops.sparse.batches import Parts, check_part, rows_of, together
-from weft.ops.sparse.coordinates import check_parts, refuse, whole_shape
+from weft.ops.sparse.coordinates import check_parts, check_ranks, refuse, whole_shape
 from weft.ops.sparse.inputs import as_sparse
 from weft.ops.sparse.serialize import of_rank
 
@@ -65,6 +64,7 @@ def _map(ctx: Any, container: str, shared_name: str) -> SparseTensorsMap:
 )
 def add_sparse_op(ctx, sparse_indices, sparse_values, sparse_shape, *, container, shared_name):
     """Keeps a sparse tensor; gives its handle."""
+    check_parts(sparse_indices, sparse_values, sparse_shape, "sparse_")
     whole_shape(sparse_shape)
     parts = Parts(sparse_indices, sparse_values, sparse_shape)
     return _map(ctx, container, shared_name).add([parts])[0]
@@ -72,7 +72,7 @@ def add_sparse_op(ctx, sparse_indices, sparse_values, sparse_shape, *, container
 
 @add_sparse_op.shape
 def _(sparse_indices, sparse_values, sparse_shape):
-    check_parts(sparse_indices, sparse_values, sparse_shape, "sparse_")
+    check_ranks(sparse_indices, sparse_values, sparse_shape, "sparse_")
     return ()
 
 
@@ -91,7 +91,7 @@ def add_many_sparse_op(ctx, sparse_indices, sparse_values, sparse_shape, *, cont
 
 @add_many_sparse_op.shape
 def _(sparse_indices, sparse_values, sparse_shape):
-    check_parts(sparse_indices, sparse_values, sparse_shape, "sparse_")
+    check_ranks(sparse_indices, sparse_values, sparse_shape, "sparse_")
     return (None,)
 
 
@@ -106,14 +106,8 @@ def take_many_sparse_op(ctx, sparse_handles, *, dtype, container, shared_name):
     """Takes sparse tensors out of the map, together as the rows of one."""
     if not len(sparse_handles):
         refuse("Must have at least 1 serialized SparseTensor, but input matrix has 0 rows")
-    found = ctx.resources.find("SparseTensorsMap", container, shared_name)
-    if found is None:
-        raise errors.NotFoundError(
-            None,
-            None,
-            f"Resource {container or 'localhost'}/{shared_name}/SparseTensorsMap does not exist.",
-        )
-    parts = found.take(sparse_handles.tolist())
+    kept = _map(ctx, container, shared_name)
+    parts = kept.take(sparse_handles.tolist())
     for i, part in enumerate(parts):
         check_part(part, i, dtype.np, dtype.name)
     return together(parts, (len(parts),))
