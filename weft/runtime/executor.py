@@ -21,7 +21,16 @@ _step_ids = itertools.count(1)
 class Step:
     """One run of a plan: its id, and whether it was told to stop."""
 
-    __slots__ = ("id", "stopped", "error", "session", "_conditions", "_waits", "extra", "__weakref__")
+    __slots__ = (
+        "id",
+        "stopped",
+        "error",
+        "session",
+        "_conditions",
+        "_waits",
+        "extra",
+        "__weakref__",
+    )
 
     def __init__(self, session: Any):
         self.id = next(_step_ids)

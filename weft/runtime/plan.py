@@ -24,7 +24,6 @@ _LARGE_CONSTANT = (
 )  # elements; larger constants are passed to an executable, not baked into it
 
 
-
 class Host:
     """One host operation of a plan."""
 

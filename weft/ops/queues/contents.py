@@ -25,7 +25,7 @@ class Run(NamedTuple):
     stop: int = 0
 
     @property
-    def count(self) -> int:
+    def length(self) -> int:
         return 1 if self.start < 0 else self.stop - self.start
 
     def values(self) -> tuple[Any, ...]:
@@ -70,7 +70,7 @@ class InOrder:
 
     def put(self, run: Run) -> None:
         self._runs.append(run)
-        self.size += run.count
+        self.size += run.length
 
     def take(self, n: int) -> list[Run]:
         """The next n elements."""
@@ -78,17 +78,17 @@ class InOrder:
         self.size -= n
         while n:
             run = self._runs.popleft()
-            if run.count > n:
+            if run.length > n:
                 run, rest = run.split(n)
                 self._runs.appendleft(rest)
             out.append(run)
-            n -= run.count
+            n -= run.length
         return out
 
     def put_back(self, runs: list[Run]) -> None:
         """Undoes `take`."""
         self._runs.extendleft(reversed(runs))
-        self.size += sum(run.count for run in runs)
+        self.size += sum(run.length for run in runs)
 
 
 class Shuffled:
@@ -177,6 +177,6 @@ def padded_batch(runs: list[Run], i: int, dims: tuple, dtype: dtypes.DType) -> n
 
 def empty_batch(count: int, dims: tuple, dtype: dtypes.DType) -> np.ndarray:
     """A component of elements that hold nothing yet: zeros, or empty strings."""
-    if dtype.np == object:
+    if dtype is dtypes.string:
         return np.full((count, *dims), b"", object)
     return np.zeros((count, *dims), dtype.np)

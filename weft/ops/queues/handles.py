@@ -22,7 +22,9 @@ def held(handle: Any, kind: type[T]) -> T:
         handle = handle.item()
     if not isinstance(handle, kind):
         raise errors.InvalidArgumentError(
-            None, None, f"The handle is not one of a {kind.__name__}, but of {type(handle).__name__}."
+            None,
+            None,
+            f"The handle is not one of a {kind.__name__}, but of {type(handle).__name__}.",
         )
     return handle
 

@@ -198,7 +198,7 @@ class _Putting:
         room = queue.capacity - queue.contents.size
         if room <= 0:
             return NOT_YET
-        if run.count <= room:
+        if run.length <= room:
             queue.contents.put(run)
             return None
         first, self.run = run.split(room)
@@ -259,7 +259,7 @@ class _TakingMany:
         """Puts back what was taken: the wait has ended without all of it."""
         if self.taken:
             self.queue.contents.put_back(self.taken)
-            self.missing += sum(run.count for run in self.taken)
+            self.missing += sum(run.length for run in self.taken)
             self.taken = []
 
 

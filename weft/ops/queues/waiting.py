@@ -78,7 +78,11 @@ class WaitingRoom:
                 try:
                     answer = attempt()
                 finally:
-                    if answer is not NOT_YET and answer is not PROGRESS and any(self.lanes.values()):
+                    if (
+                        answer is not NOT_YET
+                        and answer is not PROGRESS
+                        and any(self.lanes.values())
+                    ):
                         self.go_round()
                 if answer is not NOT_YET and answer is not PROGRESS:
                     return answer
