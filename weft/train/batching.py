@@ -81,7 +81,9 @@ def _batched(
     """Batches of examples, each of which is a list or dictionary of tensors and has its enqueue operation."""
     refuse_eager(ValueError)
     lists = _as_lists(examples)
-    with tf.name_scope(name, scope, [t for tensors in lists for t in tensors] + [keep_input]) as name:
+    with tf.name_scope(
+        name, scope, [t for tensors in lists for t in tensors] + [keep_input]
+    ) as name:
         made = kind()
         lists = [[_as_tensor(t) for t in tensors] for tensors in lists]
         if not all(lists):
@@ -106,7 +108,9 @@ def _as_lists(examples: list[Any]) -> list[list[Any]]:
         raise ValueError("Expected at least one set of tensors")
     first = examples[0]
     if not isinstance(first, dict):
-        return [list(tensors) if isinstance(tensors, (list, tuple)) else tensors for tensors in examples]
+        return [
+            list(tensors) if isinstance(tensors, (list, tuple)) else tensors for tensors in examples
+        ]
     if any(set(tensors) != set(first) for tensors in examples):
         raise ValueError("All dictionaries in tensors_list must have the same keys")
     return [[tensors[k] for k in sorted(tensors, key=str)] for tensors in examples]

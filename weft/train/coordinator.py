@@ -166,9 +166,7 @@ class LooperThread(threading.Thread):
         self._coord = coord
         self._timer_interval_secs = timer_interval_secs
         if target is None and (args or kwargs):
-            raise ValueError(
-                "'args' and 'kwargs' argument require that you also pass 'target'"
-            )
+            raise ValueError("'args' and 'kwargs' argument require that you also pass 'target'")
         self._call = target
         self._call_args, self._call_kwargs = args or (), kwargs or {}
         self._coord.register_thread(self)

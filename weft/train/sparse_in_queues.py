@@ -33,33 +33,29 @@ def _add(kind: str, tensor: SparseTensor, shared_name: str) -> Any:
     )
 
 
-def _stored(tensor: SparseTensor, many: bool, keep_input: Any, shared_name: str) -> Any:
-    """The handles of a sparse tensor that is kept; -1 for what is not to be."""
-    one, several = "AddSparseToTensorsMap", "AddManySparseToTensorsMap"
-    if keep_input.shape.ndims == 1:
+def _stored(tensor: SparseTensor, many: bool, keep_input: Any, shared_name: str) -> tuple[Any, Any]:
+    """The handles of a sparse tensor that is kept, -1 for what is not to be; and the operation that keeps it."""
+    per_row = keep_input.shape.ndims == 1
+    kind = "AddManySparseToTensorsMap" if many or per_row else "AddSparseToTensorsMap"
+    added = []
+
+    def keep() -> Any:
+        added.append(_add(kind, tensor, shared_name))
+        return added[-1]
+
+    def leave() -> Any:
+        if many:
+            return -1 * tf.ones(tf.shape(tensor)[0:1], tf.int64)
+        return tf.constant(-1, tf.int64)
+
+    if per_row:
         rows = tf.gather(keep_input, tensor.indices[:, 0])
-        return _add(several, tf.sparse.retain(tensor, rows), shared_name)
-    if not many:
-        return smart_cond(
-            keep_input,
-            lambda: _add(one, tensor, shared_name),
-            lambda: tf.constant(-1, tf.int64),
-        )
-    handles = smart_cond(
-        keep_input,
-        lambda: _add(several, tensor, shared_name),
-        lambda: -1 * tf.ones(tf.shape(tensor)[0:1], tf.int64),
-    )
-    handles.set_shape([None])
-    return handles
-
-
-def _map_op(handles: Any) -> Any:
-    """The operation that keeps: the one that gives the handles, or in a `cond` the one before."""
-    for t in handles.op.inputs:
-        if t.op.type in ("AddSparseToTensorsMap", "AddManySparseToTensorsMap"):
-            return t.op
-    return handles.op
+        tensor = tf.sparse.retain(tensor, rows)
+        return keep(), added[0].op
+    handles = smart_cond(keep_input, keep, leave)
+    if many:
+        handles.set_shape([None])
+    return handles, added[0].op
 
 
 def store(
@@ -73,11 +69,11 @@ def store(
             kept.append(Kept())
             continue
         map_op = like[i].map_op if like else None
-        handles = _stored(t, enqueue_many, keep_input, map_op.name if map_op else "")
+        handles, adding = _stored(t, enqueue_many, keep_input, map_op.name if map_op else "")
         rank = t.dense_shape.shape.with_rank(1).as_list()[0]
         if rank is not None and enqueue_many:
             rank -= 1
-        kept.append(Kept(True, map_op or _map_op(handles), rank))
+        kept.append(Kept(True, map_op or adding, rank))
         out.append(tf.expand_dims(handles, [-1]))
     return out, kept
 
