@@ -10,4 +10,6 @@ import weft.ops.image.distorted_box
 import weft.ops.image.glimpse
 import weft.ops.image.resize
 import weft.ops.image.scale_translate
-import weft.ops.image.suppression  # noqa: F401
+import weft.ops.image.suppression
+import weft.ops.queues.queue_base
+import weft.ops.queues.queue_ops  # noqa: F401
