@@ -1,8 +1,13 @@
 """The families of ops that few programs use: imported when one of their ops or names is first asked for."""
 
+import weft.ops.audio.features
 import weft.ops.flow.optional
 import weft.ops.image.boxes
+import weft.ops.image.codecs
 import weft.ops.image.colors
+import weft.ops.image.combined_suppression
+import weft.ops.image.distorted_box
+import weft.ops.image.glimpse
 import weft.ops.image.resize
 import weft.ops.image.scale_translate
 import weft.ops.image.suppression
