@@ -11,11 +11,11 @@ import weft.ops.image.glimpse
 import weft.ops.image.resize
 import weft.ops.image.scale_translate
 import weft.ops.image.suppression
+import weft.ops.queues.queue_base
+import weft.ops.queues.queue_ops
 import weft.ops.sparse.arithmetic
 import weft.ops.sparse.conversions
 import weft.ops.sparse.embedding
 import weft.ops.sparse.functions
 import weft.ops.sparse.serialize
 import weft.ops.sparse.tensors_map  # noqa: F401
-import weft.ops.queues.queue_base
-import weft.ops.queues.queue_ops  # noqa: F401
