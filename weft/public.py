@@ -168,6 +168,14 @@ lazy("logging", "weft.platform.tf_logging")
 lazy("", "weft.platform.tf_logging")
 lazy("graph_util", "weft.framework.graph_util", "weft.framework.freezing")
 lazy("train", "weft.distributed")
+for _space in ("", "linalg"):
+    lazy(
+        _space,
+        "weft.linalg.exponential",
+        "weft.linalg.least_squares",
+        "weft.linalg.rank",
+        "weft.linalg.tridiagonal",
+    )
 lazy("image", "weft.images")
 lazy("compat.v2.image", "weft.images")
 for _space in ("gfile", "io.gfile"):
