@@ -12,8 +12,9 @@ import weft as tf
 from weft.framework.export import export
 
 # The greatest 1-norm for which the approximant of a degree is exact to the last bit, and the degrees.
-_SINGLE = ((4.258730016922831e-1, 1.880152677804762), (3, 5, 7), 3.925724783138660)
-_DOUBLE = (
+_Plan = tuple[tuple[float, ...], tuple[int, ...], float]
+_SINGLE: _Plan = ((4.258730016922831e-1, 1.880152677804762), (3, 5, 7), 3.925724783138660)
+_DOUBLE: _Plan = (
     (1.495585217958292e-2, 2.539398330063230e-1, 9.504178996162932e-1, 2.097847961257068),
     (3, 5, 7, 9, 13),
     5.371920351148152,
@@ -79,9 +80,7 @@ def matrix_exponential(input: Any, name: str | None = None) -> Any:
         def square(i: Any, r: Any) -> tuple[Any, Any]:
             return i + 1, tf.where(i < halvings, tf.matmul(r, r), r)
 
-        _, result = tf.while_loop(
-            lambda i, r: i < most_halvings, square, [number(0.0), result]
-        )
+        _, result = tf.while_loop(lambda i, r: i < most_halvings, square, [number(0.0), result])
         result = tf.reshape(result, shape)
         result.set_shape(matrix.shape)
         return result

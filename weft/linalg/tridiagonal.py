@@ -34,10 +34,11 @@ def _of_matrix(matrix: Any) -> list[Any]:
     """The diagonals of matrices, upper and lower filled up with a zero."""
     _square_size(matrix)
     none = [[0, 0]] * (matrix.shape.ndims - 2)
+    after, before = [*none, [0, 1], [0, 1]], [*none, [1, 0], [1, 0]]
     return [
-        tf.pad(tf.linalg.diag_part(matrix, k=1), [*none, [0, 1]]),
+        tf.linalg.diag_part(tf.pad(matrix, after), k=1),
         tf.linalg.diag_part(matrix),
-        tf.pad(tf.linalg.diag_part(matrix, k=-1), [*none, [1, 0]]),
+        tf.linalg.diag_part(tf.pad(matrix, before), k=-1),
     ]
 
 

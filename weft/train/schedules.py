@@ -214,7 +214,14 @@ class LinearCosineDecay(_Decay):
     """A line to zero times a cosine wave of `num_periods`, lifted by `alpha` before and `beta` after."""
 
     _scope = "LinearCosineDecay"
-    _settings = ("initial_learning_rate", "decay_steps", "num_periods", "alpha", "beta", "name")
+    _settings: tuple[str, ...] = (
+        "initial_learning_rate",
+        "decay_steps",
+        "num_periods",
+        "alpha",
+        "beta",
+        "name",
+    )
 
     def __init__(
         self,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..case import Family, row, script
-from ..values import COMPLEX, SINGLES, Dtype, Value, const, i64, lit, num
+from ..values import COMPLEX, SINGLES, Dtype, Value, lit, num
 
 ALL = SINGLES + COMPLEX
 INVALID = "InvalidArgumentError"
@@ -277,6 +277,7 @@ rows += [
     ),
 ]
 
+
 @script("SelfAdjointEigV2", tol=50)
 def eigenvectors(g):
     tf = g.tf
@@ -304,7 +305,10 @@ def forms_of_old_graphs(g):
     for dtype in ("float32", "float64"):
         how = dict(T=tf.as_dtype(dtype))
         x, b = g.feed([one, one], dtype), g.feed([[[1.0], [2.0], [0.5]]] * 2, dtype)
-        vectors, quarter = g.feed([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], dtype), g.feed(0.25, "float64")
+        vectors, quarter = (
+            g.feed([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], dtype),
+            g.feed(0.25, "float64"),
+        )
         outputs = []
         for op in ("BatchCholesky", "BatchMatrixDeterminant", "BatchMatrixDiagPart"):
             outputs += g.old_op(op, {"input": x}, **how)

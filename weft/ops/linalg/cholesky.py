@@ -66,9 +66,9 @@ def _(op, grad):
 
 
 @op("CholeskyGrad", "l: T, grad: T -> output: T", "T: type in {half, float, double}")
-def cholesky_grad(xp, l, grad):
-    """The gradient of the input of a Cholesky decomposition, from that of the triangle `l` it gave."""
-    lower, grad_of_lower = wide(xp.tril(l)), wide(xp.tril(grad))
+def cholesky_grad(xp, triangle, grad):
+    """The gradient of the input of a Cholesky decomposition, from that of the triangle it gave."""
+    lower, grad_of_lower = wide(xp.tril(triangle)), wide(xp.tril(grad))
     middle = xp.tril(xp.matmul(adjoint_of(xp, lower), grad_of_lower))
     middle = middle - xp.tril(xp.triu(middle)) / 2  # half of the diagonal
     left = triangular_solution(xp, lower, middle, lower=True, adjoint=True)
@@ -77,8 +77,8 @@ def cholesky_grad(xp, l, grad):
 
 
 @cholesky_grad.shape
-def _(l, grad):
-    return square(merge(l, grad))
+def _(triangle, grad):
+    return square(merge(triangle, grad))
 
 
 legacy(cholesky_op)

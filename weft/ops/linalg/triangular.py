@@ -72,9 +72,7 @@ def _(op, grad):
     return matrix_band_part(-grad_a, *((-1, 0) if lower else (0, -1))), grad_b
 
 
-legacy(
-    triangular_solve_op, "lower: bool = true; adjoint: bool = false; T: type in {double, float}"
-)
+legacy(triangular_solve_op, "lower: bool = true; adjoint: bool = false; T: type in {double, float}")
 
 
 @export("matrix_triangular_solve", "linalg.triangular_solve")

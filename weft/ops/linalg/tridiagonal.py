@@ -17,9 +17,7 @@ from weft.ops.math.reduce_functions import reduce_sum
 
 _TYPES = "type in {double, float, complex64, complex128}"
 _NOT_INVERTIBLE = "The matrix is not invertible."
-_NEEDS_PIVOTS = (
-    "The matrix is either not invertible, or requires pivoting. Try setting partial_pivoting = True."
-)
+_NEEDS_PIVOTS = "The matrix is either not invertible, or requires pivoting. Try setting partial_pivoting = True."
 
 
 def _shifted(xp: Any, x: Any, up: bool) -> Any:
@@ -33,7 +31,11 @@ def _column(xp: Any, diagonal: Any) -> Any:
     return xp.swapaxes(diagonal, -1, -2)
 
 
-@op("TridiagonalMatMul", "superdiag: T, maindiag: T, subdiag: T, rhs: T -> output: T", f"T: {_TYPES}")
+@op(
+    "TridiagonalMatMul",
+    "superdiag: T, maindiag: T, subdiag: T, rhs: T -> output: T",
+    f"T: {_TYPES}",
+)
 def tridiagonal_mat_mul(xp, superdiag, maindiag, subdiag, rhs):
     """Products of tridiagonal matrices with matrices."""
     if not rhs.size:
