@@ -51,6 +51,7 @@ ROWS = (
     _row("while", "while_loop, an iteration", "control_flow.iteration", "ns", Bound(0.05)),
     _row("cond", "cond", "control_flow.cond", "µs", Bound(0.4)),
     _row("py_func", "py_func", "control_flow.py_func", "µs", Bound(0.5)),
+    _row("queue", "queue put and get", "queue_ops.pair", "µs", Bound(1.0)),
     _row("random", "10M random_normal", "random_normal.draw", "ms", Bound(0.8)),
     _row("sparse_sgd", "embedding 1M × 32, SGD", "embedding.sgd", "ms", Bound(0.7)),
     _row("sparse_adam", "embedding 1M × 32, Adam", "embedding.adam", "ms", Bound(0.7)),

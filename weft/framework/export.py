@@ -119,6 +119,15 @@ def find(space: str, name: str, module_name: str) -> Any:
     raise AttributeError(f"module '{module_name}' has no attribute '{name}'")
 
 
+def public(space: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """`__getattr__` and `__dir__` of a package that is a public namespace: it has what is exported there."""
+
+    def get(name: str) -> Any:
+        return find(space, name, f"weft.{space}")
+
+    return get, lambda: sorted(exported(space))
+
+
 def _adopted(module: Any, space: str) -> Any:
     """A package that is a public namespace, which has the names exported to that namespace as well."""
     if not hasattr(module, "__getattr__"):

@@ -1,8 +1,13 @@
 """The families of ops that few programs use: imported when one of their ops or names is first asked for."""
 
+import weft.ops.audio.features
 import weft.ops.flow.optional
 import weft.ops.image.boxes
+import weft.ops.image.codecs
 import weft.ops.image.colors
+import weft.ops.image.combined_suppression
+import weft.ops.image.distorted_box
+import weft.ops.image.glimpse
 import weft.ops.image.resize
 import weft.ops.image.scale_translate
 import weft.ops.image.suppression
@@ -15,3 +20,5 @@ import weft.ops.linalg.qr
 import weft.ops.linalg.solve
 import weft.ops.linalg.triangular
 import weft.ops.linalg.tridiagonal  # noqa: F401
+import weft.ops.queues.queue_base
+import weft.ops.queues.queue_ops  # noqa: F401
