@@ -19,6 +19,6 @@ import weft.ops.linalg.matrix_functions
 import weft.ops.linalg.qr
 import weft.ops.linalg.solve
 import weft.ops.linalg.triangular
-import weft.ops.linalg.tridiagonal  # noqa: F401
+import weft.ops.linalg.tridiagonal
 import weft.ops.queues.queue_base
 import weft.ops.queues.queue_ops  # noqa: F401
