@@ -167,6 +167,14 @@ lazy("resource_loader", "weft.platform.resource_loader")
 lazy("logging", "weft.platform.tf_logging")
 lazy("", "weft.platform.tf_logging")
 lazy("graph_util", "weft.framework.graph_util", "weft.framework.freezing")
+for _space in ("", "linalg"):
+    lazy(
+        _space,
+        "weft.linalg.exponential",
+        "weft.linalg.least_squares",
+        "weft.linalg.rank",
+        "weft.linalg.tridiagonal",
+    )
 lazy("train", "weft.distributed", "weft.train.batching")
 lazy("io", "weft.train.input_producers")
 lazy("image", "weft.images")

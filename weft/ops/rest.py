@@ -11,6 +11,15 @@ import weft.ops.image.glimpse
 import weft.ops.image.resize
 import weft.ops.image.scale_translate
 import weft.ops.image.suppression
+import weft.ops.linalg.batch_forms
+import weft.ops.linalg.cholesky
+import weft.ops.linalg.eigen
+import weft.ops.linalg.least_squares
+import weft.ops.linalg.matrix_functions
+import weft.ops.linalg.qr
+import weft.ops.linalg.solve
+import weft.ops.linalg.triangular
+import weft.ops.linalg.tridiagonal
 import weft.ops.queues.queue_base
 import weft.ops.queues.queue_ops
 import weft.ops.sparse.arithmetic
