@@ -10,7 +10,9 @@ from weft.framework.registry import op
 from weft.framework.shape_rules import merge_dim, rank
 from weft.ops.by_name import raw
 from weft.ops.math.dtype_sets import INDEX
+from weft.ops.math.segments import reduce_rows
 from weft.ops.sparse.coordinates import check_parts, check_ranks, require_inside, whole_shape
+from weft.ops.sparse.csr_product import product as csr_product
 
 
 def _adjoint(xp: Any, x: Any) -> Any:
@@ -43,9 +45,15 @@ def sparse_tensor_dense_matmul_op(xp, a_indices, a_values, a_shape, b, *, adjoin
     height = shape[1] if adjoint_a else shape[0]
     kind = a_values.dtype
     wide = np.dtype(np.float32) if kind.itemsize == 2 else kind  # short floats add up as long ones
-    parts = xp.constant(b)[columns].astype(wide) * a_values.astype(wide)[:, None]
-    zeros = xp.zeros((height, b.shape[1]), wide)
-    return xp.scatter(zeros, (rows,), parts, "add").astype(kind)
+    product = csr_product if not xp.is_numpy else _product
+    return product(xp, height, rows, columns, a_values.astype(wide), b.astype(wide)).astype(kind)
+
+
+def _product(xp: Any, height: int, rows: Any, columns: Any, values: Any, b: Any) -> Any:
+    if (rows[1:] < rows[:-1]).any():
+        order = np.argsort(rows, kind="stable")
+        rows, columns, values = rows[order], columns[order], values[order]
+    return reduce_rows(b[columns] * values[:, None], rows, height, np.add, 0)
 
 
 @sparse_tensor_dense_matmul_op.shape
