@@ -42,4 +42,4 @@ def scalar_text(array: np.ndarray, name: str) -> bytes:
     """The one string of an input that must be a scalar."""
     if array.ndim:
         raise invalid(f"{name} must be scalar, but received shape {list(array.shape)}")
-    return array[()]
+    return array.item()

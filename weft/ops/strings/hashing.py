@@ -9,7 +9,7 @@ import numpy as np
 from weft.framework import shape_rules
 from weft.framework.export import export
 from weft.framework.registry import op
-from weft.framework.shape_rules import rank_at_least, scalar
+from weft.framework.shape_rules import fail, rank_at_least, scalar
 from weft.ops.math.reduce_functions import chosen
 from weft.ops.strings.elements import invalid, scalar_text, shown
 from weft.ops.strings.farm_hash import fingerprint64
@@ -89,8 +89,11 @@ def fingerprint_op(xp, data, method):
 
 
 @fingerprint_op.shape
-def _(data, method):
+def _(data, method, *, const):
     scalar(method)
+    given = None if const.actual else const("method")
+    if given is not None and given[()] != b"farmhash64":
+        fail(f"Unsupported method: {shown(given[()])}")
     rank_at_least(data, 1)
     return (None if data is None else data[0], 8)
 

@@ -31,7 +31,6 @@ class _Rewrite:
 
     def __init__(self, template: bytes):
         self.parts: list[bytes | int] = []
-        self.highest = 0
         self.is_whole = True  # else the template ends before a backslash that says nothing
         text, rest = b"", template
         while rest:
@@ -42,7 +41,6 @@ class _Rewrite:
             what = rest[:1]
             if what.isdigit():
                 self.parts += [text, int(what)]
-                self.highest = max(self.highest, int(what))
                 text = b""
             elif what == b"\\":
                 text += b"\\"
@@ -53,18 +51,23 @@ class _Rewrite:
         self.parts.append(text)
 
     def __call__(self, match: Any) -> bytes:
+        groups = match.re.groups
         return b"".join(
-            part if isinstance(part, bytes) else match[part] or b"" for part in self.parts
+            part
+            if isinstance(part, bytes)
+            else (match[part] if part <= groups else None) or b""  # a group may be missing
+            for part in self.parts
         )
 
 
 def _replaced(input: np.ndarray, pattern: bytes, rewrite: bytes, everywhere: bool) -> np.ndarray:
     expression, becomes = _compiled(pattern), _Rewrite(rewrite)
-    if becomes.highest > expression.groups or not (becomes.is_whole or everywhere):
+    if not (becomes.is_whole or everywhere):
         return input
 
     def replace(text: bytes) -> bytes:
-        out, end = [], 0
+        out: list[bytes] = []
+        end = 0
         last = -1  # where the last match ended: an empty one is none there
         for match in expression.finditer(text):
             start, stop = match.span()
