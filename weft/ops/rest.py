@@ -1,4 +1,5 @@
 """The families of ops that few programs use: imported when one of their ops or names is first asked for."""
+# ruff: noqa: F401
 
 import weft.ops.audio.features
 import weft.ops.flow.optional
@@ -22,6 +23,12 @@ import weft.ops.linalg.triangular
 import weft.ops.linalg.tridiagonal
 import weft.ops.queues.queue_base
 import weft.ops.queues.queue_ops
+import weft.ops.sparse.arithmetic
+import weft.ops.sparse.conversions
+import weft.ops.sparse.embedding
+import weft.ops.sparse.functions
+import weft.ops.sparse.serialize
+import weft.ops.sparse.tensors_map
 import weft.ops.strings.base64_text
 import weft.ops.strings.case
 import weft.ops.strings.hashing
@@ -31,10 +38,4 @@ import weft.ops.strings.numbers
 import weft.ops.strings.regex
 import weft.ops.strings.split
 import weft.ops.strings.substring
-import weft.ops.strings.unicode  # noqa: F401
-import weft.ops.sparse.arithmetic
-import weft.ops.sparse.conversions
-import weft.ops.sparse.embedding
-import weft.ops.sparse.functions
-import weft.ops.sparse.serialize
-import weft.ops.sparse.tensors_map  # noqa: F401
+import weft.ops.strings.unicode
