@@ -181,4 +181,5 @@ lazy("image", "weft.images")
 lazy("compat.v2.image", "weft.images")
 for _space in ("gfile", "io.gfile"):
     lazy(_space, "weft.files")
+lazy("", "weft.strings")
 lazy("nn", "weft.nn.recurrent")

@@ -1,4 +1,5 @@
 """The families of ops that few programs use: imported when one of their ops or names is first asked for."""
+# ruff: noqa: F401
 
 import weft.ops.audio.features
 import weft.ops.flow.optional
@@ -27,4 +28,14 @@ import weft.ops.sparse.conversions
 import weft.ops.sparse.embedding
 import weft.ops.sparse.functions
 import weft.ops.sparse.serialize
-import weft.ops.sparse.tensors_map  # noqa: F401
+import weft.ops.sparse.tensors_map
+import weft.ops.strings.base64_text
+import weft.ops.strings.case
+import weft.ops.strings.hashing
+import weft.ops.strings.join
+import weft.ops.strings.ngrams
+import weft.ops.strings.numbers
+import weft.ops.strings.regex
+import weft.ops.strings.split
+import weft.ops.strings.substring
+import weft.ops.strings.unicode
