@@ -15,6 +15,8 @@ import weft.ops.image.suppression
 import weft.ops.io.decode
 import weft.ops.io.files
 import weft.ops.io.parsing
+import weft.ops.io.reader_ops
+import weft.ops.io.readers
 import weft.ops.io.tensors
 import weft.ops.io.wav
 import weft.ops.linalg.batch_forms
