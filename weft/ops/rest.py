@@ -12,9 +12,11 @@ import weft.ops.image.glimpse
 import weft.ops.image.resize
 import weft.ops.image.scale_translate
 import weft.ops.image.suppression
+import weft.ops.io.csv
 import weft.ops.io.decode
 import weft.ops.io.files
 import weft.ops.io.parsing
+import weft.ops.io.parsing_sequences
 import weft.ops.io.reader_ops
 import weft.ops.io.readers
 import weft.ops.io.tensors

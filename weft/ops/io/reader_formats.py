@@ -69,8 +69,11 @@ class Lines(Format):
         yield b"", b""
         number = self.skipped
         while line := stream.readline():
+            text = line.removesuffix(b"\n").removesuffix(b"\r")
+            if not text and not line.endswith(b"\n"):
+                return  # a carriage return that no line follows
             number += 1
-            yield b"%s:%d" % (work, number), line.removesuffix(b"\n").replace(b"\r", b"")
+            yield b"%s:%d" % (work, number), text
 
 
 class FixedLength(Format):

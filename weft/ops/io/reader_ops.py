@@ -11,10 +11,10 @@ from weft.framework import errors
 from weft.framework.registry import op
 from weft.framework.shape_rules import scalar
 from weft.ops.io import reader_formats
-from weft.ops.io.byte_strings import string_array, string_scalar
 from weft.ops.io.reader import Reader
 from weft.ops.queues.handles import held
 from weft.ops.queues.queue import Queue, invalid
+from weft.ops.strings.elements import of
 
 _NAMES = 'container: string = ""; shared_name: string = ""'
 
@@ -135,12 +135,12 @@ def _on_readers(name: str, args: str, rule: Callable, **flags: Any) -> Callable:
     return declare
 
 
-def _one(keys: tuple[bytes, ...], values: tuple[bytes, ...]) -> tuple[np.ndarray, np.ndarray]:
-    return string_scalar(keys[0]), string_scalar(values[0])
+def _one(keys: tuple[bytes, ...], values: tuple[bytes, ...]) -> tuple[bytes, bytes]:
+    return keys[0], values[0]
 
 
 def _several(keys: tuple[bytes, ...], values: tuple[bytes, ...]) -> tuple[np.ndarray, np.ndarray]:
-    return string_array(keys), string_array(values)
+    return of(keys, len(keys)), of(values, len(values))
 
 
 @_on_readers(
@@ -188,10 +188,12 @@ def _units_completed(xp, reader_handle):
 @_on_readers("ReaderSerializeState", "@reader -> state: string", _scalar_output)
 def _serialize_state(xp, reader_handle):
     """The state of a reader as a string."""
-    return string_scalar(held(reader_handle, Reader).serialize())
+    return held(reader_handle, Reader).serialize()
 
 
-@_on_readers("ReaderRestoreState", "@reader, state: string", lambda reader_handle, state: None)
+@_on_readers(
+    "ReaderRestoreState", "@reader, state: string", lambda reader_handle, state: scalar(state)
+)
 def _restore_state(xp, reader_handle, state):
     """Gives a reader a state that it, or one like it, had before."""
     held(reader_handle, Reader).restore(state[()])
