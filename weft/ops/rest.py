@@ -5,4 +5,5 @@ import weft.ops.image.boxes
 import weft.ops.image.colors
 import weft.ops.image.resize
 import weft.ops.image.scale_translate
-import weft.ops.image.suppression  # noqa: F401
+import weft.ops.image.suppression
+import weft.ops.ragged  # noqa: F401
