@@ -150,8 +150,21 @@ lazy("resource_loader", "weft.platform.resource_loader")
 lazy("logging", "weft.platform.tf_logging")
 lazy("", "weft.platform.tf_logging")
 lazy("graph_util", "weft.framework.graph_util", "weft.framework.freezing")
-lazy("train", "weft.distributed")
+for _space in ("", "linalg"):
+    lazy(
+        _space,
+        "weft.linalg.exponential",
+        "weft.linalg.least_squares",
+        "weft.linalg.rank",
+        "weft.linalg.tridiagonal",
+    )
+lazy("train", "weft.distributed", "weft.train.batching")
+lazy("io", "weft.train.input_producers")
 lazy("image", "weft.images")
 lazy("compat.v2.image", "weft.images")
-for _space in ("gfile", "io.gfile"):
+for _space in ("gfile", "io.gfile", "io", "python_io"):
     lazy(_space, "weft.files")
+lazy("summary", "weft.summary")
+lazy("train", "weft.summary")
+lazy("", "weft.strings")
+lazy("nn", "weft.nn.recurrent")

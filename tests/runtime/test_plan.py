@@ -29,6 +29,18 @@ def test_what_the_fetches_do_not_need_is_pruned(graph):
     assert "1 pruned" in text
 
 
+def test_a_session_tells_its_plan_before_and_after_it_ran(graph):
+    x = tf.placeholder(tf.float32, [2], name="x")
+    y = tf.exp(x, name="y")
+    with tf.Session() as sess:
+        plan = sess.plan({"y": y}, [x])
+        assert "not hot yet" in plan.describe()
+        sess.run({"y": y}, {x: [0.0, 1.0]})
+        assert sess.plan({"y": y}, {"x:0": None}) is plan
+        with pytest.raises(TypeError, match="Cannot interpret"):
+            sess.plan(y, ["no such tensor:0"])
+
+
 def test_host_ops_part_segments_by_level(graph):
     x = tf.placeholder(tf.float32, [2])
     before = tf.exp(x, name="before")

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from weft.framework import context, random_seed
+from weft.ops.queues.waiting import wait_for_one
 from weft.runtime.functions import FunctionPrograms
 from weft.runtime.resources import ResourceStore
 from weft.variables.resource import ANONYMOUS
@@ -57,6 +58,10 @@ class EagerStep:
 
     def wait(self, condition: threading.Condition, timeout: float | None = None) -> None:
         condition.wait(timeout)
+
+    def wait_for(self, waits: list[Any]) -> None:
+        """Returns once one of several waiting operations is done."""
+        wait_for_one(waits)
 
 
 library = Library()

@@ -128,6 +128,8 @@ class Executable:
                     cell.value = value
         else:
             outputs, _, ok = self.jitted(tuple(args), (), ())
+        if self.device is not None:
+            _start_copies(outputs, ok)
         # XLA may still be reading the arrays that were fed; when the step is over they are the caller's again.
         if ok is None:
             first = outputs[0]
@@ -148,7 +150,26 @@ class Executable:
             value = cell.value
             if value is not None and getattr(value, "device", None) != device:
                 cell.value = jax.device_put(value, device)
-        return [jax.device_put(a, device) for a in args]
+        # Arrays of the host go where the call runs by themselves, much quicker than by device_put; what is
+        # on a device stays where it is, so a value that is there already says where the call runs.
+        follow = device == jax.devices()[0] or any(c.value is not None for c in self.reads)
+        follow = follow or any(c.value is not None for c in self.writes)
+        return [
+            a
+            if (follow and isinstance(a, np.ndarray)) or getattr(a, "device", None) == device
+            else jax.device_put(a, device)
+            for a in args
+        ]
+
+
+_SMALL = 1 << 14  # elements
+
+
+def _start_copies(outputs: list[Any], ok: Any) -> None:
+    """Lets small results of another device come to the host together, not one after another as they are read."""
+    for value in (ok, *outputs):
+        if getattr(value, "size", _SMALL) < _SMALL and hasattr(value, "copy_to_host_async"):
+            value.copy_to_host_async()
 
 
 def is_reference(value: Any) -> bool:

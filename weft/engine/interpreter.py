@@ -22,6 +22,8 @@ class Context:
     # Whether nobody outside of the step holds an array that owns its memory: what is fed, and what Python
     # functions return, comes as views. A variable then keeps such an array without a copy.
     adopts = False
+    # The node that may put off waiting: whoever runs it has other work to do in the meantime.
+    may_put_off: Any = None
 
     def __init__(self, resources: Any, step: Any = None, functions: Any = None):
         self.resources = resources
@@ -85,6 +87,20 @@ class Context:
             )
         return cell
 
+    # -- waiting
+
+    def wait(self, waiting: Any) -> Any:
+        """What an operation gives that waits for another one, of this step or of another.
+
+        A kernel returns it as it is: a step that does something else meanwhile does not come back to the
+        kernel.
+        """
+        if not waiting.done:
+            if self.node is not None and self.node is self.may_put_off:
+                raise PutOff(waiting)
+            self.step.wait_for([waiting])
+        return waiting.result()
+
     # -- functions
 
     def call(self, name: str, args: list[Any]) -> list[Any]:
@@ -110,6 +126,14 @@ class Context:
             return NOT_THERE
         sizes = () if shape is None else tuple(0 if d is None else d for d in shape)
         return np.broadcast_to(np.zeros((), dtype.np), sizes)
+
+
+class PutOff(BaseException):
+    """Raised instead of waiting, through the kernel to the executor, which comes back to it later."""
+
+    def __init__(self, waiting: Any):
+        super().__init__()
+        self.waiting = waiting
 
 
 class _NotThere:
@@ -196,6 +220,15 @@ def run_node(node: Node, values: list[Any], ctx: Any) -> None:
         result = kernel(ctx if node.wants_context else numpy_namespace, *args, **node.kwargs)
     except Exception as e:
         raise located(e, node, args) from e
+    store_results(node, result, values)
+
+
+def finish_node(node: Node, waiting: Any, values: list[Any]) -> None:
+    """Stores what a node gives that had put off waiting, or raises its error."""
+    try:
+        result = waiting.result()
+    except Exception as e:
+        raise located(e, node, []) from e
     store_results(node, result, values)
 
 

@@ -44,6 +44,7 @@ class OpDecl:
         shape_only: bool = False,
         passes_references: bool = False,
         reads_strings: bool = False,
+        handle: bool = False,
     ):
         self.name = name
         self.args_text, self.attrs_text = args, attrs
@@ -51,7 +52,9 @@ class OpDecl:
         self.stateful = stateful  # has or changes state: never shared, folded or pruned as equal
         # Runs on the host only: XLA cannot take it. Either may depend on the operation: a function of it.
         self.host = host
-        self.blocking = blocking  # may wait for another op or step: gets a thread of its own
+        self.blocking = blocking  # may wait for another op or step; others go on meanwhile
+        # Refers to state of a session, so that its output is the same in every step: evaluated once.
+        self.handle = handle
         # Inputs whose values XLA needs while compiling.
         self.static = static if callable(static) else tuple(static)
         # Inputs whose values make compiling possible in more cases.

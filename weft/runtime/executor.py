@@ -11,6 +11,7 @@ import numpy as np
 from weft.engine import interpreter
 from weft.engine.cell import Cell
 from weft.framework import errors
+from weft.ops.queues.waiting import wait_for_one
 from weft.runtime.plan import Host, Plan
 from weft.runtime.step_stats import ConstantNode, Recorder
 
@@ -20,21 +21,33 @@ _step_ids = itertools.count(1)
 class Step:
     """One run of a plan: its id, and whether it was told to stop."""
 
-    __slots__ = ("id", "stopped", "error", "session", "_waiting", "extra", "__weakref__")
+    __slots__ = (
+        "id",
+        "stopped",
+        "error",
+        "session",
+        "_conditions",
+        "_waits",
+        "extra",
+        "__weakref__",
+    )
 
     def __init__(self, session: Any):
         self.id = next(_step_ids)
         self.session = session
         self.stopped = False
         self.error: Exception | None = None
-        self._waiting: list[threading.Condition] = []
+        self._conditions: list[threading.Condition] = []
+        self._waits: list[Any] = []
         self.extra: dict[str, Any] = {}
 
     def cancel(self, error: Exception) -> None:
         """Makes the step stop at its next op, and wakes what waits in it."""
         self.error = self.error or error
         self.stopped = True
-        for condition in list(self._waiting):
+        for waiting in list(self._waits):
+            waiting.cancel(error)
+        for condition in list(self._conditions):
             with condition:
                 condition.notify_all()
 
@@ -45,13 +58,25 @@ class Step:
 
     def wait(self, condition: threading.Condition, timeout: float | None = None) -> None:
         """Waits on a condition (held by the caller), and is woken when the step is told to stop."""
-        self._waiting.append(condition)
+        self._conditions.append(condition)
         try:
             self.check()
             condition.wait(timeout)
             self.check()
         finally:
-            self._waiting.remove(condition)
+            self._conditions.remove(condition)
+
+    def wait_for(self, waits: list[Any]) -> None:
+        """Returns once one of several waiting operations is done; when the step is told to stop, all are."""
+        self._waits.extend(waits)
+        try:
+            if self.stopped:
+                for waiting in waits:
+                    waiting.cancel(self.error)
+            wait_for_one(waits)
+        finally:
+            for waiting in waits:
+                self._waits.remove(waiting)
 
 
 def prepare(plan: Plan, resources: Any, ctx: Any) -> list[Any]:
@@ -133,23 +158,62 @@ class ContextOfDevice:
 def run_steps(plan: Plan, values: list[Any], ctx: Any) -> None:
     """Runs the steps of a plan over a table of values."""
     step = ctx.step
-    many = plan.many_devices
-    here = ctx
     for item in plan.steps:
         if step.stopped:
             step.check()
-        if many:
-            here = ctx.on(item.device)
-        if type(item) is Host:
-            node = item.node
-            here.node = node
-            if node.inputs:
-                _to_numpy(node.inputs, values)
-            interpreter.run_node(node, values, here)
-        else:
-            if not item.ready:
-                _to_numpy(item.inputs, values)
-            item.run(values, here)
+        try:
+            run_item(item, values, ctx.on(item.device) if plan.many_devices else ctx)
+        except interpreter.PutOff as put_off:
+            _run_around(plan, item, put_off.waiting, values, ctx)
+            return
+
+
+def run_item(item: Any, values: list[Any], here: Any) -> None:
+    """Runs one step of a plan; `PutOff` is raised by what would have to wait."""
+    if type(item) is Host:
+        node = here.node = item.node
+        if node.inputs:
+            _to_numpy(node.inputs, values)
+        here.may_put_off = node
+        interpreter.run_node(node, values, here)
+    else:
+        if not item.ready:
+            _to_numpy(item.inputs, values)
+        item.run(values, here)
+
+
+def _run_around(plan: Plan, item: Any, waiting: Any, values: list[Any], ctx: Any) -> None:
+    """Runs the rest of a plan while one of its operations waits: first what does not depend on it."""
+    needs = plan.dependencies()
+    at = plan.steps.index(item)
+    put_off = {item: waiting}
+    todo = plan.steps[at + 1 :]
+    missing = {item, *todo}
+    try:
+        while todo or put_off:
+            later = []
+            for item in todo:
+                if not needs[item].isdisjoint(missing):
+                    later.append(item)
+                    continue
+                ctx.step.check()
+                try:
+                    run_item(item, values, ctx.on(item.device) if plan.many_devices else ctx)
+                except interpreter.PutOff as e:
+                    put_off[item] = e.waiting
+                else:
+                    missing.discard(item)
+            todo = later
+            if put_off:
+                ctx.step.wait_for(list(put_off.values()))
+            for item, waiting in list(put_off.items()):
+                if waiting.done:
+                    interpreter.finish_node(item.node, waiting, values)
+                    del put_off[item]
+                    missing.discard(item)
+    finally:
+        for waiting in put_off.values():
+            waiting.cancel()
 
 
 def _timer(step: Step, session: Any, options: Any) -> threading.Timer | None:
@@ -160,7 +224,7 @@ def _timer(step: Step, session: Any, options: Any) -> threading.Timer | None:
     if limit <= 0:
         return None
     error = errors.DeadlineExceededError(
-        None, None, f"Timed out waiting for the step ({limit} ms)."
+        None, None, f"Timed out waiting for notification: the step took more than {limit} ms."
     )
     timer = threading.Timer(limit / 1000, step.cancel, [error])
     timer.daemon = True

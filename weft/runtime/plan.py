@@ -23,9 +23,6 @@ _LARGE_CONSTANT = (
     1 << 12
 )  # elements; larger constants are passed to an executable, not baked into it
 
-# Ops whose output is the same in every step of a session, or a reference to state: evaluated once.
-HANDLES = frozenset("VariableV2 Variable VarHandleOp".split())
-
 
 class Host:
     """One host operation of a plan."""
@@ -85,6 +82,7 @@ class Plan:
         self.n_slots = len(self.slot_of)
         self.template: list[Any] | None = None
         self.epoch = -1
+        self._dependencies: dict[Any, set[Any]] | None = None
 
     def _slot(self, tensor: Tensor) -> int:
         return self.slot_of.setdefault(tensor, len(self.slot_of))
@@ -110,7 +108,7 @@ class Plan:
                     if value.size <= _LARGE_CONSTANT and value.dtype != object:
                         small.add(op)
                     continue
-            if kind in HANDLES and not op._control_inputs:
+            if op._decl.handle and not op._control_inputs:
                 out_level[op] = 0
                 self.handles.append(
                     (self._slot(op._outputs[0]), Node(op, (), (self._slot(op._outputs[0]),)))
@@ -174,6 +172,29 @@ class Plan:
                 device,
             )
         )
+
+    def dependencies(self) -> dict[Any, set[Any]]:
+        """For each step of the plan those of its steps that must have run before."""
+        if self._dependencies is None:
+            members = {
+                step: [step.node.op]
+                if isinstance(step, Host)
+                else [n.op for n in step.program.nodes if n.decl.name != "Const"]
+                for step in self.steps
+            }
+            step_of = {op: step for step, ops in members.items() for op in ops}
+            fed = set(self.feeds)
+            found: dict[Any, set[Any]] = {}
+            for step, ops in members.items():
+                needed = found[step] = set()
+                for op in ops:
+                    sources = [t._op for t in op._inputs if t not in fed] + op._control_inputs
+                    for source in sources:
+                        before = step_of.get(self.source.get(source, source))
+                        if before is not None and before is not step:
+                            needed.add(before)
+            self._dependencies = found
+        return self._dependencies
 
     def describe(self) -> str:
         """Tells what the step does: what was pruned, which ops form a segment, on which tier and why."""

@@ -104,6 +104,13 @@ class BaseSession:
         results = executor.run(self, plan, values, options, run_metadata)
         return handler.result(results)
 
+    def plan(self, fetches: Any, feeds: Any = ()) -> Plan:
+        """The plan that `run` follows for these fetches and fed tensors (a feed_dict will do): print its
+        `describe()` to see what was pruned, where each operation runs, what is compiled together and why."""
+        handler = self._fetches_of(fetches)
+        fed = [tensor for key in feeds for tensor, _ in self._feed_pairs(key, key)]
+        return self._plan_of(handler, tuple(self._feed_tensor(t) for t in fed))
+
     def _fetches_of(self, fetches: Any) -> Fetches:
         key = _structure_key(fetches)
         if key is None:
@@ -304,8 +311,8 @@ def _structure_key(fetches: Any) -> Any:
     if kind is dict:
         inner = _structure_key(list(fetches.values()))
         return None if inner is None else (dict, tuple(fetches), inner)
-    if hasattr(fetches, "_decl"):
-        return fetches
+    if hasattr(fetches, "_decl") or hasattr(fetches, "_nest_components"):
+        return fetches  # an operation; sparse tensors and the like, whose parts stay what they are
     return None
 
 

@@ -17,5 +17,12 @@ def channel_sum(xp: Any, x: Any) -> Any:
     wide = xp.float32 if flat.dtype.itemsize == 2 else flat.dtype
     if xp.is_numpy or np.dtype(flat.dtype).kind != "f" or flat.size == 0:
         return flat.sum(axis=0, dtype=wide)
-    ones = xp.ones((1, flat.shape[0]), wide)
-    return xp.matmul(ones, flat.astype(wide), precision="highest")[0]
+
+    def product(x: Any) -> Any:
+        ones = xp.ones((1, x.shape[0]), wide)
+        return xp.matmul(ones, x.astype(wide), precision="highest")[0]
+
+    def loop(x: Any) -> Any:
+        return x.sum(axis=0, dtype=wide)
+
+    return xp.lax.platform_dependent(flat, cpu=product, default=loop)

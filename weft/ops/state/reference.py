@@ -32,7 +32,7 @@ def find_cell(
     return cell
 
 
-@op("VariableV2", "-> ref ref: dtype", _VARIABLE, stateful=True)
+@op("VariableV2", "-> ref ref: dtype", _VARIABLE, stateful=True, handle=True)
 def variable_v2(ctx, *, shape, dtype, container, shared_name):
     """A reference to a variable of the session."""
     return find_cell(ctx, container, shared_name or ctx.op.name, dtype, shape)
@@ -46,7 +46,7 @@ def _(*, shape):
 variable_v2.not_differentiable()
 
 
-@op("Variable", "-> ref ref: dtype", _VARIABLE, stateful=True)
+@op("Variable", "-> ref ref: dtype", _VARIABLE, stateful=True, handle=True)
 def variable(ctx, *, shape, dtype, container, shared_name):
     """A reference to a variable, as old graphs have it: a scalar shape means an unknown one."""
     return find_cell(ctx, container, shared_name or ctx.op.name, dtype, shape or None)

@@ -15,6 +15,7 @@ from weft.ops.state.reference import count, find_cell, matching, owned
     "-> resource: resource",
     "container: string = ''; shared_name: string = ''; dtype: type; shape: shape",
     stateful=True,
+    handle=True,
 )
 def var_handle_op(ctx, *, container, shared_name, dtype, shape):
     """A handle to a variable of the session."""
