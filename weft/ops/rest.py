@@ -12,7 +12,6 @@ import weft.ops.image.glimpse
 import weft.ops.image.resize
 import weft.ops.image.scale_translate
 import weft.ops.image.suppression
-import weft.ops.ragged  # noqa: F401
 import weft.ops.io.decode
 import weft.ops.io.files
 import weft.ops.io.parsing
@@ -29,6 +28,7 @@ import weft.ops.linalg.triangular
 import weft.ops.linalg.tridiagonal
 import weft.ops.queues.queue_base
 import weft.ops.queues.queue_ops
+import weft.ops.ragged
 import weft.ops.sparse.arithmetic
 import weft.ops.sparse.conversions
 import weft.ops.sparse.embedding
