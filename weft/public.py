@@ -160,6 +160,8 @@ for _space in ("", "linalg"):
     )
 lazy("train", "weft.distributed", "weft.train.batching")
 lazy("io", "weft.train.input_producers")
+lazy("losses", "weft.losses")
+lazy("metrics", "weft.metrics")
 lazy("image", "weft.images")
 lazy("compat.v2.image", "weft.images")
 for _space in ("gfile", "io.gfile", "io", "python_io"):
