@@ -21,4 +21,5 @@ import weft.ops.linalg.solve
 import weft.ops.linalg.triangular
 import weft.ops.linalg.tridiagonal
 import weft.ops.queues.queue_base
-import weft.ops.queues.queue_ops  # noqa: F401
+import weft.ops.queues.queue_ops
+import weft.ops.signal.fourier  # noqa: F401
