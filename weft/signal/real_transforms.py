@@ -18,7 +18,7 @@ def _half(length: Any) -> Any:
 
 def _inferred(x: Any, axes: int, inverse: bool) -> Any:
     """The length of the signals, from the shape of what is transformed: a list, or a tensor."""
-    dims = x.shape[-axes:].as_list() if x.shape.ndims is not None else [None]
+    dims: list[Any] = x.shape[-axes:].as_list() if x.shape.ndims is not None else [None]
     if None in dims:
         sizes = tf.unstack(tf.shape(x)[-axes:], num=axes)
         if inverse:
@@ -32,8 +32,7 @@ def _inferred(x: Any, axes: int, inverse: bool) -> Any:
 def _padded(x: Any, axes: int, length: Any, inverse: bool) -> Any:
     """The input with zeros behind, where it is shorter than the transform needs."""
     known = constant_value(length)
-    if length.shape.ndims not in (None, 1):
-        return x  # the op reports it
+    length.shape.with_rank(1)
     dims = x.shape.as_list() if x.shape.ndims is not None else None
     if dims is not None and 0 in dims:
         return x

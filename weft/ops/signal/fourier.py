@@ -81,7 +81,7 @@ def _result_sizes(length: Any, forward: bool) -> tuple[int, ...]:
     return (*outer, last // 2 + 1 if forward and last else last)
 
 
-def _used(input: Any, length: Any, axes: int, forward: bool) -> tuple[slice, ...]:
+def _used(input: Any, length: Any, axes: int, forward: bool) -> tuple[Any, ...]:
     """The part of the input that is transformed; it may be longer."""
     sizes = [int(n) for n in length]
     if not forward:
