@@ -150,6 +150,13 @@ lazy("resource_loader", "weft.platform.resource_loader")
 lazy("logging", "weft.platform.tf_logging")
 lazy("", "weft.platform.tf_logging")
 lazy("graph_util", "weft.framework.graph_util", "weft.framework.freezing")
+for _space in ("signal", "spectral"):
+    lazy(
+        _space,
+        "weft.signal.cosine",
+        "weft.signal.mel",
+        "weft.signal.short_time",
+    )
 for _space in ("", "linalg"):
     lazy(
         _space,

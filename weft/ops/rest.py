@@ -29,6 +29,7 @@ import weft.ops.linalg.tridiagonal
 import weft.ops.queues.queue_base
 import weft.ops.queues.queue_ops
 import weft.ops.ragged
+import weft.ops.signal.fourier
 import weft.ops.sparse.arithmetic
 import weft.ops.sparse.conversions
 import weft.ops.sparse.embedding
