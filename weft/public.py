@@ -168,7 +168,15 @@ for _space in ("", "linalg"):
 lazy("train", "weft.distributed", "weft.train.batching")
 lazy("io", "weft.train.input_producers")
 lazy("losses", "weft.losses")
-lazy("metrics", "weft.metrics")
+lazy(
+    "metrics",
+    "weft.metrics.means",
+    "weft.metrics.counts",
+    "weft.metrics.thresholds",
+    "weft.metrics.area",
+    "weft.metrics.classes",
+    "weft.metrics.at_k",
+)
 lazy("image", "weft.images")
 lazy("compat.v2.image", "weft.images")
 for _space in ("gfile", "io.gfile", "io", "python_io"):
