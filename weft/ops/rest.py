@@ -12,4 +12,5 @@ import weft.ops.image.resize
 import weft.ops.image.scale_translate
 import weft.ops.image.suppression
 import weft.ops.queues.queue_base
-import weft.ops.queues.queue_ops  # noqa: F401
+import weft.ops.queues.queue_ops
+import weft.ops.state.checkpoint  # noqa: F401
