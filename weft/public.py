@@ -167,9 +167,19 @@ lazy("resource_loader", "weft.platform.resource_loader")
 lazy("logging", "weft.platform.tf_logging")
 lazy("", "weft.platform.tf_logging")
 lazy("graph_util", "weft.framework.graph_util", "weft.framework.freezing")
+for _space in ("", "linalg"):
+    lazy(
+        _space,
+        "weft.linalg.exponential",
+        "weft.linalg.least_squares",
+        "weft.linalg.rank",
+        "weft.linalg.tridiagonal",
+    )
 lazy("train", "weft.distributed", "weft.train.batching")
 lazy("io", "weft.train.input_producers")
 lazy("image", "weft.images")
 lazy("compat.v2.image", "weft.images")
 for _space in ("gfile", "io.gfile"):
     lazy(_space, "weft.files")
+lazy("", "weft.strings")
+lazy("nn", "weft.nn.recurrent")

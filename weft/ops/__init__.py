@@ -77,6 +77,7 @@ import weft.ops.math.reduce_functions
 import weft.ops.math.rounding
 import weft.ops.math.scans
 import weft.ops.math.segments
+import weft.ops.math.sparse_operators
 import weft.ops.math.sparse_segments
 import weft.ops.math.special
 import weft.ops.math.sums
