@@ -23,13 +23,13 @@ import weft.ops.linalg.triangular
 import weft.ops.linalg.tridiagonal
 import weft.ops.queues.queue_base
 import weft.ops.queues.queue_ops
-import weft.ops.state.checkpoint  # noqa: F401
 import weft.ops.sparse.arithmetic
 import weft.ops.sparse.conversions
 import weft.ops.sparse.embedding
 import weft.ops.sparse.functions
 import weft.ops.sparse.serialize
 import weft.ops.sparse.tensors_map
+import weft.ops.state.checkpoint
 import weft.ops.strings.base64_text
 import weft.ops.strings.case
 import weft.ops.strings.hashing

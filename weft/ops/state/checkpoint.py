@@ -129,9 +129,8 @@ def restore_v2(ctx, prefix, tensor_names, shape_and_slices, *, dtypes):
     names, parts = _names(tensor_names), _names(shape_and_slices)
     reader = open_checkpoint(_text(prefix, "prefix"))
     try:
-        missing = [name for name in names if name not in reader]
-        if missing:
-            raise errors.NotFoundError(None, None, f"Key {min(missing)} not found in checkpoint")
+        for name in sorted(names):  # a missing one is said before anything is read
+            reader.entry(name)
         return [_restored(reader, *each) for each in zip(names, parts, dtypes)]
     finally:
         reader.close()
