@@ -9,6 +9,7 @@ import weft.train.checkpoint_state
 import weft.train.coordinator
 import weft.train.decay
 import weft.train.gradient_descent
+import weft.train.graph_io
 import weft.train.moving_averages
 import weft.train.proximal
 import weft.train.queue_runner

@@ -8,7 +8,7 @@ from typing import Any
 
 import weft as tf
 from weft import proto
-from weft.framework import file_system
+from weft.framework import errors, file_system
 from weft.framework.checkpoint_files import open_checkpoint
 from weft.framework.export import export
 from weft.train import checkpoint_state, saveable
@@ -39,6 +39,8 @@ class CheckpointReader:
 
     def get_tensor(self, tensor_str: str) -> Any:
         """The value of a tensor."""
+        if tensor_str not in self._entries:
+            raise errors.NotFoundError(None, None, f"Key {tensor_str} not found in checkpoint")
         try:
             return self._reader.read(tensor_str)[()]
         finally:
@@ -190,7 +192,7 @@ def _named(target: Any, known: dict[str, Any]) -> Any:
         return target
     if target in known:
         return known[target]
-    parts = []
+    parts: list[Any] = []
     while f"{target}/part_{len(parts)}" in known:
         parts.append(known[f"{target}/part_{len(parts)}"])
     return parts or None

@@ -93,8 +93,8 @@ class ResourceVariableSaveable(SaveableObject):
             def tensor() -> Tensor:
                 with tf.device(var.device):
                     value = var.read_value()
-                with tf.device("/device:CPU:0"):
-                    return tf.identity(value)
+                    with tf.device("/device:CPU:0"):  # of the same task
+                        return tf.identity(value)
         else:
             raise ValueError(
                 f"Saveable is neither a resource variable nor a read operation. Got: {var!r}"
@@ -211,8 +211,8 @@ def names_of(items: Any) -> dict[str, Any]:
             found[item.name] = item
         elif isinstance(item, PartitionedVariable):
             add(item.name, item)
-        elif isinstance(item, Variable) and item._get_save_slice_info():
-            name = item._get_save_slice_info().full_name
+        elif isinstance(item, Variable) and (info := item._get_save_slice_info()):
+            name = info.full_name or ""
             if not isinstance(found.setdefault(name, []), list):
                 raise ValueError(f"Mixing slices and non-slices with the same name: {name}")
             found[name].append(item)

@@ -312,7 +312,7 @@ class Saver:
         save_debug_info: bool = False,
     ) -> Any:
         """Returns, and writes to a file, the default graph with this saver."""
-        return tf.train.export_meta_graph(
+        return meta_graph.export_meta_graph(
             filename=filename,
             graph_def=tf.get_default_graph().as_graph_def(add_shapes=True),
             saver_def=self.saver_def,

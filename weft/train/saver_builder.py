@@ -12,10 +12,10 @@ from weft.framework import context
 from weft.framework.device_spec import DeviceSpec
 from weft.framework.tensor import Tensor
 from weft.train import saveable as saving
-from weft.train.saveable import SaveableObject
 from weft.variables.partitioned import PartitionedVariable
 
 V1, V2 = 1, 2
+_Saveable = saving.SaveableObject
 
 
 class BaseSaverBuilder:
@@ -31,7 +31,7 @@ class BaseSaverBuilder:
 
     # -- what subclasses may do in their own way -----------------------------------------------------
 
-    def save_op(self, filename_tensor: Any, saveables: list[SaveableObject]) -> Any:
+    def save_op(self, filename_tensor: Any, saveables: list[_Saveable]) -> Any:
         """The operation that writes everything to one file or under one prefix."""
         specs = [spec for s in saveables for spec in s.specs]
         names, parts = [s.name for s in specs], [s.slice_spec for s in specs]
@@ -49,7 +49,7 @@ class BaseSaverBuilder:
     def bulk_restore(
         self,
         filename_tensor: Any,
-        saveables: list[SaveableObject],
+        saveables: list[_Saveable],
         preferred_shard: int,
         restore_sequentially: bool,
     ) -> list[Tensor]:
@@ -61,7 +61,7 @@ class BaseSaverBuilder:
         return tensors
 
     def restore_op(
-        self, filename_tensor: Any, saveable: SaveableObject, preferred_shard: int
+        self, filename_tensor: Any, saveable: _Saveable, preferred_shard: int
     ) -> list[Tensor]:
         """The tensors that are read for one saveable."""
         return [_restored(filename_tensor, [spec])[0] for spec in saveable.specs]
@@ -74,7 +74,7 @@ class BaseSaverBuilder:
 
     # -- saving --------------------------------------------------------------------------------------
 
-    def _AddSaveOps(self, filename_tensor: Any, saveables: list[SaveableObject]) -> Tensor:
+    def _AddSaveOps(self, filename_tensor: Any, saveables: list[_Saveable]) -> Tensor:
         save = self.save_op(filename_tensor, saveables)
         if context.executing_eagerly():
             return filename_tensor
@@ -114,7 +114,7 @@ class BaseSaverBuilder:
     def _AddRestoreOps(
         self,
         filename_tensor: Any,
-        saveables: list[SaveableObject],
+        saveables: list[_Saveable],
         restore_sequentially: bool,
         reshape: bool,
         preferred_shard: int = -1,
@@ -152,7 +152,7 @@ class BaseSaverBuilder:
                 )
         return tf.group(*restored, name="restore_all")
 
-    def _GroupByDevices(self, saveables: list[SaveableObject]) -> list[Any]:
+    def _GroupByDevices(self, saveables: list[_Saveable]) -> list[Any]:
         per_device = defaultdict(list)
         for s in saveables:
             devices = {_canonical(spec.tensor.device) for spec in s.specs}
@@ -256,7 +256,7 @@ class BulkSaverBuilder(BaseSaverBuilder):
     def bulk_restore(
         self,
         filename_tensor: Any,
-        saveables: list[SaveableObject],
+        saveables: list[_Saveable],
         preferred_shard: int,
         restore_sequentially: bool,
     ) -> list[Tensor]:

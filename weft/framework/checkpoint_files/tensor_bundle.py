@@ -118,7 +118,7 @@ class BundleWriter:
                 None, None, f"Saving data type {dtype.name} not yet supported: tensor {name}"
             )
         else:
-            raw = np.ascontiguousarray(value).reshape(-1).view(np.uint8)
+            raw: Any = np.ascontiguousarray(value).reshape(-1).view(np.uint8)
             chunks, crc = [raw], google_crc32c.value(raw)
         size = sum(len(c) for c in chunks)
         entry = proto.BundleEntryProto(
@@ -349,7 +349,7 @@ class BundleReader:
             file.seek(0, os.SEEK_END)
             if not 0 <= entry.offset <= entry.offset + entry.size <= file.tell():
                 raise sorted_table.corrupt("the file is cut short")
-            raw = np.empty(entry.size, np.uint8)
+            raw: Any = np.empty(entry.size, np.uint8)
             file.seek(entry.offset)
             if file.readinto(memoryview(raw)) != entry.size:
                 raise sorted_table.corrupt("the file is cut short")

@@ -45,6 +45,7 @@ class Part(NamedTuple):
         return all(b == (0, n) for b, n in zip(self.bounds(full), full))
 
     def to_proto(self, message: Any) -> None:
+        message.SetInParent()  # a scalar's part is there too
         for extent in self.extents:
             added = message.extent.add()
             if extent is not None:
@@ -88,7 +89,7 @@ def parse_shape_and_part(text: str) -> tuple[tuple[int, ...], Part]:
             None,
             f"Expected list of pairs or '-' but got a malformed slice, for {len(full)} axes: {text}",
         )
-    extents = []
+    extents: list[tuple[int, int] | None] = []
     for piece, n in zip(pieces, full):
         if piece == "-":
             extents.append(None)

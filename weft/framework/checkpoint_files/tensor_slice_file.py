@@ -62,6 +62,7 @@ class TensorSliceWriter:
         self._rows[part.key(name)] = row.SerializeToString()
 
     def finish(self) -> None:
+        self._first.meta.tensor.sort(key=lambda tensor: tensor.name)
         rows = [(b"", self._first.SerializeToString()), *sorted(self._rows.items())]
         unnamed = f"{self._path}.tempstate{uuid.uuid4().int & 0xFFFFFFFFFFFFFFFF}"
         try:
