@@ -30,6 +30,7 @@ import weft.ops.queues.queue_base
 import weft.ops.queues.queue_ops
 import weft.ops.sparse.arithmetic
 import weft.ops.sparse.conversions
+import weft.ops.sparse.cross
 import weft.ops.sparse.embedding
 import weft.ops.sparse.functions
 import weft.ops.sparse.serialize
