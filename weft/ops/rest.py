@@ -11,5 +11,9 @@ import weft.ops.image.glimpse
 import weft.ops.image.resize
 import weft.ops.image.scale_translate
 import weft.ops.image.suppression
+import weft.ops.queues.accumulator_classes
+import weft.ops.queues.accumulators
+import weft.ops.queues.critical_section
 import weft.ops.queues.queue_base
-import weft.ops.queues.queue_ops  # noqa: F401
+import weft.ops.queues.queue_ops
+import weft.ops.queues.session_handles  # noqa: F401
