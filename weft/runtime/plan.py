@@ -118,7 +118,7 @@ class Plan:
                 )
                 continue
             level = 0
-            waits = frozenset()
+            waits: frozenset = frozenset()
             for source in [t._op for t in op._inputs if t not in cut] + op._control_inputs:
                 source = self.source.get(source, source)
                 before = out_level.get(source, 0)

@@ -88,9 +88,7 @@ class ConditionalAccumulator(ConditionalAccumulatorBase):
 
     def take_grad(self, num_required: Any, name: str | None = None) -> Any:
         """Returns the mean or sum of the gradients; the step waits for `num_required` of them."""
-        taken = self._call(
-            "AccumulatorTakeGradient", num_required, dtype=self._dtype, name=name
-        )
+        taken = self._call("AccumulatorTakeGradient", num_required, dtype=self._dtype, name=name)
         if not context.executing_eagerly():
             taken.set_shape(self._shape)
         return taken

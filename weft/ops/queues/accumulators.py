@@ -103,9 +103,7 @@ class SparseAccumulator(Accumulator):
             self.indices, self.values, self.counts = indices, values, ones
             return
         before = len(self.indices)
-        all_indices, place = np.unique(
-            np.concatenate([self.indices, indices]), return_inverse=True
-        )
+        all_indices, place = np.unique(np.concatenate([self.indices, indices]), return_inverse=True)
         total = np.zeros((len(all_indices), *values.shape[1:]), values.dtype)
         counts = np.zeros(len(all_indices), np.int64)
         for rows, at, n in (
@@ -180,9 +178,7 @@ _NEW = (
 
 def _find(ctx: Any, cls: Any, container: str, shared_name: str, *args: Any) -> Accumulator:
     name = shared_name or ctx.op.name
-    return ctx.resources.get_or_create(
-        "accumulator", container, name, lambda: cls(name, *args)
-    )
+    return ctx.resources.get_or_create("accumulator", container, name, lambda: cls(name, *args))
 
 
 def _conditional_accumulator(ctx, *, dtype, shape, container, shared_name, reduction_type):

@@ -91,7 +91,9 @@ class CriticalSection:
                 results = fn()
             created = graph.get_operations()[before:]
             self._wait_before_locking(created, lock.op)
-            used = list({t: None for op in created for t in op.inputs if t.dtype == dtypes.resource})
+            used = list(
+                {t: None for op in created for t in op.inputs if t.dtype == dtypes.resource}
+            )
             self._check_uses(graph, used, exclusive_resource_access)
             flat = [_same(x) for x in nest.flatten(results)]
             with control_dependencies(flat), colocate_with(self._handle):

@@ -27,8 +27,10 @@ class Mutex(WaitingRoom):
             if self.locked:
                 return NOT_YET
             self.locked = True
+            lock = Lock(self)
+            ctx.step.at_end(lock.release)
             out = np.empty((), object)
-            out[()] = Lock(self)
+            out[()] = lock
             return out
 
         return self.run(ctx, "lock", attempt, "Lock acquisition cancelled.")
@@ -41,7 +43,7 @@ class Mutex(WaitingRoom):
 
 
 class Lock:
-    """Holding a mutex: until it is given back, or nobody refers to it any longer since the step has failed."""
+    """Holding a mutex: until it is given back, or the step has ended without that."""
 
     def __init__(self, mutex: Mutex):
         self._mutex: Mutex | None = mutex

@@ -115,9 +115,7 @@ def get_session_handle_v2_op(ctx, value, *, T):
     return _keep(ctx, value, T)
 
 
-@op(
-    "GetSessionTensor", "handle: string -> value: dtype", "dtype: type", stateful=True, host=True
-)
+@op("GetSessionTensor", "handle: string -> value: dtype", "dtype: type", stateful=True, host=True)
 def get_session_tensor_op(ctx, handle, *, dtype):
     """The tensor that is kept behind a handle."""
     value = _found(_values(ctx), _name(handle))
