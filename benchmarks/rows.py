@@ -55,6 +55,10 @@ ROWS = (
     _row("random", "10M random_normal", "random_normal.draw", "ms", Bound(0.8)),
     _row("sparse_sgd", "embedding 1M × 32, SGD", "embedding.sgd", "ms", Bound(0.7)),
     _row("sparse_adam", "embedding 1M × 32, Adam", "embedding.adam", "ms", Bound(0.7)),
+    _row(
+        "sparse_matmul", "sparse × dense, 100k elements", "sparse_matmul.forward", "ms", Bound(1.2)
+    ),
+    _row("sparse_grad", "the same with gradients", "sparse_matmul.step", "ms", Bound(1.2)),
     _row("eager_add", "eager scalar add", "eager.add", "µs", Bound(0.5)),
     _row("eager_mlp", "eager MLP step", "eager.step", "ms", Bound(0.8)),
     _row("memory_steps", "memory, 10,000 steps", "memory.steps", "×", Bound(1.05, "start")),

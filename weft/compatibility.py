@@ -18,6 +18,7 @@ class TensorFlowFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     # Further names, for modules that are no public namespace: full tensorflow name -> weft module name.
     aliases: dict[str, str] = {
         "tensorflow.python.client.timeline": "weft.studio.timeline",
+        "tensorflow.python.training.moving_averages": "weft.train.moving_averages",
     }
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:

@@ -13,6 +13,8 @@ import types
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from weft.framework.dispatch import dispatching
+
 T = TypeVar("T")
 
 _table: dict[str, dict[str, Any]] = {}
@@ -22,6 +24,8 @@ def export(*names: str) -> Callable[[T], T]:
     """Gives an object public names: `"math.add"` is `weft.math.add`, `"add"` is `weft.add`."""
 
     def register(item: T) -> T:
+        if isinstance(item, types.FunctionType):
+            item = dispatching(item, names)
         for name in names:
             space, _, leaf = name.rpartition(".")
             _table.setdefault(space, {})[leaf] = item
@@ -105,7 +109,8 @@ def find(space: str, name: str, module_name: str) -> Any:
     if module is not None:
         return module
     try:
-        return _adopted(importlib.import_module(f"weft.{below}"), below)
+        importlib.import_module(f"weft.{below}")
+        return as_namespace(f"weft.{below}")
     except ModuleNotFoundError as e:
         if e.name is None or not f"weft.{below}".startswith(e.name):
             raise
@@ -128,10 +133,16 @@ def public(space: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     return get, lambda: sorted(exported(space))
 
 
-def _adopted(module: Any, space: str) -> Any:
-    """A package that is a public namespace, which has the names exported to that namespace as well."""
+def as_namespace(module_name: str) -> Any:
+    """Makes a package of weft a public namespace, which has the names exported to that namespace as well.
+
+    A package is one when a program names it; one that other packages import calls this for itself.
+    """
+    module: Any = sys.modules[module_name]
+    space = module_name.partition(".")[2]
     if not hasattr(module, "__getattr__"):
-        module.__getattr__ = lambda name: find(space, name, module.__name__)
+        module.__getattr__ = lambda name: find(space, name, module_name)
+        module.__dir__ = lambda: sorted({*module.__dict__, *exported(space)})
     return module
 
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 class ConstantInputs:
     """What a shape rule may ask about the values of inputs: `const("axis")`, `const.shape("size")`."""
 
+    actual = False  # whether these are the values of a run, whose kernel looks at them as well
     __slots__ = ("_tensors", "_inputs")
 
     def __init__(self, tensors: list[Any], op_inputs: Any):
@@ -80,6 +81,8 @@ class ConstantInputs:
 
 class ActualInputs(ConstantInputs):
     """The same over arrays, as the rule runs again before a kernel."""
+
+    actual = True
 
     def __call__(self, which: str | int) -> Any:
         return self._tensor(which)

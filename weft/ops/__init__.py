@@ -6,6 +6,7 @@ public name is asked for that is not there yet.
 
 import importlib
 
+import weft.ops.takers  # isort: skip  before what is exported
 import weft.ops.array.broadcast
 import weft.ops.array.concat
 import weft.ops.array.constant
@@ -77,6 +78,7 @@ import weft.ops.math.reduce_functions
 import weft.ops.math.rounding
 import weft.ops.math.scans
 import weft.ops.math.segments
+import weft.ops.math.sparse_operators
 import weft.ops.math.sparse_segments
 import weft.ops.math.special
 import weft.ops.math.sums

@@ -1,4 +1,5 @@
 """The families of ops that few programs use: imported when one of their ops or names is first asked for."""
+# ruff: noqa: F401
 
 import weft.ops.audio.features
 import weft.ops.flow.optional
@@ -17,3 +18,40 @@ import weft.ops.queues.critical_section
 import weft.ops.queues.queue_base
 import weft.ops.queues.queue_ops
 import weft.ops.queues.session_handles  # noqa: F401
+import weft.ops.io.decode
+import weft.ops.io.files
+import weft.ops.io.parsing
+import weft.ops.io.tensors
+import weft.ops.io.wav
+import weft.ops.linalg.batch_forms
+import weft.ops.linalg.cholesky
+import weft.ops.linalg.eigen
+import weft.ops.linalg.least_squares
+import weft.ops.linalg.matrix_functions
+import weft.ops.linalg.qr
+import weft.ops.linalg.solve
+import weft.ops.linalg.triangular
+import weft.ops.linalg.tridiagonal
+import weft.ops.queues.queue_base
+import weft.ops.queues.queue_ops
+import weft.ops.ragged
+import weft.ops.signal.fourier
+import weft.ops.sparse.arithmetic
+import weft.ops.sparse.conversions
+import weft.ops.sparse.embedding
+import weft.ops.sparse.functions
+import weft.ops.sparse.serialize
+import weft.ops.sparse.tensors_map
+import weft.ops.strings.base64_text
+import weft.ops.strings.case
+import weft.ops.strings.hashing
+import weft.ops.strings.join
+import weft.ops.strings.ngrams
+import weft.ops.strings.numbers
+import weft.ops.strings.regex
+import weft.ops.strings.split
+import weft.ops.strings.substring
+import weft.ops.strings.unicode
+import weft.ops.summary.media
+import weft.ops.summary.values
+import weft.ops.summary.writers

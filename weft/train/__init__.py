@@ -5,7 +5,9 @@ from typing import Any
 import weft.train.adagrad
 import weft.train.adam
 import weft.train.coordinator
+import weft.train.decay
 import weft.train.gradient_descent
+import weft.train.moving_averages
 import weft.train.proximal
 import weft.train.queue_runner
 import weft.train.rmsprop

@@ -433,7 +433,11 @@ class variable_scope:
 
     def __enter__(self) -> VariableScope:
         with contextlib.ExitStack() as stack:
-            if self._graph is not None and not context.get_default_graph().building_function:
+            # Made in the body of a loop it can be entered again outside, where that is not the graph to build in.
+            here = context.get_default_graph()
+            if self._graph is not None and not (
+                here.building_function or self._graph.building_function
+            ):
                 stack.enter_context(self._graph.as_default())
             if self._pure is None:
                 scope = self._first_entered(stack)

@@ -237,7 +237,9 @@ class Layer(Connected, Module):
             self._handle_weight_regularization(
                 variable.name.partition(":")[0], variable, regularizer
             )
-        (self._trainable_weights if trainable else self._non_trainable_weights).append(variable)
+        weights = self._trainable_weights if trainable else self._non_trainable_weights
+        if all(variable is not v for v in weights):
+            weights.append(variable)
         return variable
 
     def add_variable(self, *args: Any, **kwargs: Any) -> Any:

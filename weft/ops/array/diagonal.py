@@ -501,7 +501,13 @@ def eye(
                     raise TypeError("num_rows and num_columns must be positive integer values.")
             square = num_rows == num_columns
             size = min(num_rows, num_columns)
+        static = None
         if isinstance(batch_shape, Tensor) or isinstance(size, Tensor):
+            if not isinstance(batch_shape, Tensor):
+                static = [
+                    *batch_shape,
+                    *(None if isinstance(n, Tensor) else n for n in (num_rows, num_columns)),
+                ]
             batch = conversion.convert_to_tensor(batch_shape, name="shape", dtype=dtypes.int32)
             diagonal_shape = concat([batch, [size]], 0)
             shape = None if square else concat([batch, [num_rows, num_columns]], 0)
@@ -511,5 +517,11 @@ def eye(
             shape = [*batch, num_rows, num_columns]
         ones = fill.ones(diagonal_shape, dtype=dtype)
         if square:
-            return matrix_diag(ones)
-        return matrix_set_diag(fill.zeros(shape, dtype=dtype), ones)
+            found = matrix_diag(ones)
+        else:
+            found = matrix_set_diag(fill.zeros(shape, dtype=dtype), ones)
+        if static is not None and all(
+            d is None or isinstance(d, (int, np.integer)) for d in static
+        ):
+            found.set_shape(static)
+        return found

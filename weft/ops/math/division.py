@@ -197,13 +197,17 @@ def true_divide(x: Any, y: Any, name: str | None) -> Any:
     """x / y; integers are divided as floating point numbers."""
     with name_scope(name, "truediv", [x, y]) as name:
         x, y = _operands(x, y)
-        dtype = x.dtype.base_dtype
-        if dtype not in _TRUEDIV:
-            raise TypeError(f"Invalid dtype {dtype!r} in __truediv__.")
-        wide = _TRUEDIV[dtype]
+        wide = floating_for(x.dtype.base_dtype)
         if wide is not None:
             x, y = raw.Cast(x, DstT=wide), raw.Cast(y, DstT=wide)
         return real_div(x, y, name=name)
+
+
+def floating_for(dtype: Any) -> Any:
+    """What `/` casts operands of a dtype to; None where they stay."""
+    if dtype not in _TRUEDIV:
+        raise TypeError(f"Invalid dtype {dtype!r} in __truediv__.")
+    return _TRUEDIV[dtype]
 
 
 def python2_divide(x: Any, y: Any, name: str | None = None) -> Any:

@@ -63,6 +63,7 @@ def _lookup(
 ) -> Any:
     with name_scope(name, "embedding_lookup", [*params, ids]) as scope:
         ids = convert_to_tensor(ids, name="ids")
+        params = [p if hasattr(p, "sparse_read") else convert_to_tensor(p) for p in params]
         if len(params) == 1 and (
             transform is None or (ids._dims is not None and len(ids._dims) == 1)
         ):

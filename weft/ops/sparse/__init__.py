@@ -1,0 +1,1 @@
+"""Ops on sparse tensors: positions, elements and the shape of the whole."""
