@@ -12,12 +12,6 @@ import weft.ops.image.glimpse
 import weft.ops.image.resize
 import weft.ops.image.scale_translate
 import weft.ops.image.suppression
-import weft.ops.queues.accumulator_classes
-import weft.ops.queues.accumulators
-import weft.ops.queues.critical_section
-import weft.ops.queues.queue_base
-import weft.ops.queues.queue_ops
-import weft.ops.queues.session_handles  # noqa: F401
 import weft.ops.io.decode
 import weft.ops.io.files
 import weft.ops.io.parsing
@@ -32,8 +26,12 @@ import weft.ops.linalg.qr
 import weft.ops.linalg.solve
 import weft.ops.linalg.triangular
 import weft.ops.linalg.tridiagonal
+import weft.ops.queues.accumulator_classes
+import weft.ops.queues.accumulators
+import weft.ops.queues.critical_section
 import weft.ops.queues.queue_base
 import weft.ops.queues.queue_ops
+import weft.ops.queues.session_handles
 import weft.ops.ragged
 import weft.ops.signal.fourier
 import weft.ops.sparse.arithmetic

@@ -233,7 +233,7 @@ def accumulating(suffix, **options):
                 return function(g, call)
 
             program.__name__ = (prefix or "Ref").lower() + "_" + suffix
-            names = [prefix + op for op in ("ConditionalAccumulator", *ACCUMULATOR)]
+            names = [prefix + each for each in ("ConditionalAccumulator", *ACCUMULATOR)]
             declare(*names, **options)(program)
         return function
 
