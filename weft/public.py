@@ -178,3 +178,5 @@ lazy("train", "weft.summary")
 lazy("", "weft.strings")
 lazy("nn", "weft.nn.recurrent")
 lazy("compat.v2.feature_column", "weft.feature_column")
+for _space in ("keras.layers", "keras.experimental", "compat.v2.keras.layers"):
+    lazy(_space, "weft.feature_column.feature_layers")
