@@ -29,10 +29,6 @@ def export(*names: str) -> Callable[[T], T]:
         for name in names:
             space, _, leaf = name.rpartition(".")
             _table.setdefault(space, {})[leaf] = item
-            # A package of this name may have come in by an import of one of its modules.
-            package = sys.modules.get(f"weft.{space}")
-            if package is not None:
-                _adopted(package, space)
         return item
 
     return register
