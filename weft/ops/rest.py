@@ -21,6 +21,7 @@ import weft.ops.linalg.qr
 import weft.ops.linalg.solve
 import weft.ops.linalg.triangular
 import weft.ops.linalg.tridiagonal
+import weft.ops.lookup.table_ops
 import weft.ops.queues.queue_base
 import weft.ops.queues.queue_ops
 import weft.ops.sparse.arithmetic
