@@ -29,7 +29,7 @@ class MutableDenseHashTable(Table):
         value_dtype: dtypes.DType,
         value_shape: tuple[int, ...],
         empty_key: np.ndarray,
-        deleted_key: np.ndarray | None,
+        deleted_key: np.ndarray,
         initial_num_buckets: int,
         max_load_factor: float,
     ):
@@ -44,7 +44,7 @@ class MutableDenseHashTable(Table):
             raise invalid(
                 f"Empty key must be a scalar or a vector, got shape {text(empty_key.shape)}"
             )
-        if deleted_key is not None and deleted_key.shape != empty_key.shape:
+        if deleted_key.shape != empty_key.shape:
             raise invalid(
                 "Empty and deleted keys must have same shape, got shapes: "
                 f"{text(empty_key.shape)} and {text(deleted_key.shape)}"
@@ -52,9 +52,7 @@ class MutableDenseHashTable(Table):
         self.key_shape = empty_key.shape
         self._special = {"empty_key": empty_key, "deleted_key": deleted_key}
         self._markers = {
-            name: key_list(key[None], key.ndim)[0]
-            for name, key in self._special.items()
-            if key is not None
+            name: key_list(key[None], key.ndim)[0] for name, key in self._special.items()
         }
         if len(set(self._markers.values())) < len(self._markers):
             raise invalid("Empty and deleted keys cannot be equal")
@@ -155,8 +153,6 @@ class MutableDenseHashTable(Table):
 
     def _remove(self, keys: np.ndarray) -> None:
         _, listed = self._checked(keys)
-        if self._special["deleted_key"] is None:
-            raise invalid("A table without a deleted_key cannot forget keys")
         gone = [self._buckets.pop(key) for key in dict.fromkeys(listed) if key in self._buckets]
         self._keys[gone] = self._special["deleted_key"]
         self._free[gone] = True

@@ -50,8 +50,17 @@ def _declared(
         decl = op(name, f"{args} -> {handle}", f"{_NAMES}; {attrs}", stateful=True, host=True)(
             kernel
         )
-        decl.shape(lambda *inputs, shape=shape: shape)
+        decl.shape(_shape_of_handle(shape))
         decl.not_differentiable()
+
+
+def _shape_of_handle(shape: Shape) -> Callable:
+    def rule(*keys: Shape) -> Shape:
+        for key in keys:
+            rank_at_most(key, 1)
+        return shape
+
+    return rule
 
 
 def _hash_table(ctx, *, container, shared_name, key_dtype, value_dtype):
@@ -93,6 +102,8 @@ def _mutable_dense_hash_table(
     """A table that changes, whose keys may be vectors."""
 
     def make() -> Table:
+        if deleted_key is None:
+            raise invalid("Unknown input name: deleted_key, which only MutableDenseHashTableV2 has")
         if value_shape is None or None in value_shape:
             raise invalid(
                 f"Empty value must be a scalar or a vector, got shape {text(value_shape)}"
@@ -102,7 +113,7 @@ def _mutable_dense_hash_table(
             value_dtype,
             value_shape,
             empty_key.copy(),
-            None if deleted_key is None else deleted_key.copy(),
+            deleted_key.copy(),
             initial_num_buckets,
             max_load_factor,
         )

@@ -138,7 +138,7 @@ class Table:
             )
         with self.lock:
             found = self._find(keys, default)
-        return found.reshape(*shape, *self.value_shape)
+        return found.reshape((*shape, *self.value_shape))
 
     def insert(self, keys: np.ndarray, values: np.ndarray) -> None:
         """Gives keys values."""
@@ -237,15 +237,16 @@ class HashTable(MutableHashTable):
                     )
                 return
             rows = self._no_rows()
-            # From the back, so that of a key that comes several times the first value is kept.
-            rows.insert(keys_[::-1], values[::-1])
-            first = rows.find(keys_, values[:1].reshape(-1)[0] if len(values) else values)
-            for i in np.flatnonzero(first != values)[:1].tolist():
+            rows.insert(keys_, values)
+            kept = rows.find(keys_, values)
+            for i in np.flatnonzero(kept != values)[:1].tolist():
+                first = keys_.index(keys_[i])
                 raise errors.FailedPreconditionError(
                     None,
                     None,
                     f"HashTable has different value for same key. Key {_shown(keys_[i])} has "
-                    f"{_shown(first[i])} and trying to add value {_shown(values[i])}",
+                    f"{_shown(values[first])} and trying to add value "
+                    f"{_shown(kept[i] if first == i else values[i])}",
                 )
             self._rows, self.is_initialized = rows, True
 
