@@ -167,6 +167,8 @@ for _space in ("", "linalg"):
     )
 lazy("train", "weft.distributed", "weft.train.batching")
 lazy("io", "weft.train.input_producers")
+lazy("losses", "weft.losses")
+lazy("metrics", "weft.metrics")
 lazy("image", "weft.images")
 lazy("compat.v2.image", "weft.images")
 for _space in ("gfile", "io.gfile", "io", "python_io"):
@@ -176,3 +178,4 @@ lazy("train", "weft.summary")
 lazy("", "weft.lookup", "weft.strings")
 lazy("initializers", "weft.lookup")
 lazy("nn", "weft.nn.recurrent")
+lazy("compat.v2.feature_column", "weft.feature_column")

@@ -27,12 +27,17 @@ import weft.ops.linalg.solve
 import weft.ops.linalg.triangular
 import weft.ops.linalg.tridiagonal
 import weft.ops.lookup.table_ops
+import weft.ops.queues.accumulator_classes
+import weft.ops.queues.accumulators
+import weft.ops.queues.critical_section
 import weft.ops.queues.queue_base
 import weft.ops.queues.queue_ops
+import weft.ops.queues.session_handles
 import weft.ops.ragged
 import weft.ops.signal.fourier
 import weft.ops.sparse.arithmetic
 import weft.ops.sparse.conversions
+import weft.ops.sparse.cross
 import weft.ops.sparse.embedding
 import weft.ops.sparse.functions
 import weft.ops.sparse.serialize
