@@ -175,5 +175,7 @@ for _space in ("gfile", "io.gfile", "io", "python_io"):
     lazy(_space, "weft.files")
 lazy("summary", "weft.summary")
 lazy("train", "weft.summary")
-lazy("", "weft.strings")
+lazy("", "weft.lookup", "weft.strings")
+lazy("initializers", "weft.lookup")
 lazy("nn", "weft.nn.recurrent")
+lazy("compat.v2.feature_column", "weft.feature_column")

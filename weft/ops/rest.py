@@ -26,6 +26,7 @@ import weft.ops.linalg.qr
 import weft.ops.linalg.solve
 import weft.ops.linalg.triangular
 import weft.ops.linalg.tridiagonal
+import weft.ops.lookup.table_ops
 import weft.ops.queues.accumulator_classes
 import weft.ops.queues.accumulators
 import weft.ops.queues.critical_section
@@ -36,6 +37,7 @@ import weft.ops.ragged
 import weft.ops.signal.fourier
 import weft.ops.sparse.arithmetic
 import weft.ops.sparse.conversions
+import weft.ops.sparse.cross
 import weft.ops.sparse.embedding
 import weft.ops.sparse.functions
 import weft.ops.sparse.serialize
