@@ -175,7 +175,8 @@ for _space in ("gfile", "io.gfile", "io", "python_io"):
     lazy(_space, "weft.files")
 lazy("summary", "weft.summary")
 lazy("train", "weft.summary")
-lazy("", "weft.strings")
+lazy("", "weft.lookup", "weft.strings")
+lazy("initializers", "weft.lookup")
 lazy("nn", "weft.nn.recurrent")
 lazy("compat.v2.feature_column", "weft.feature_column")
 for _space in ("keras.layers", "keras.experimental", "compat.v2.keras.layers"):

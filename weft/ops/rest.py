@@ -26,6 +26,7 @@ import weft.ops.linalg.qr
 import weft.ops.linalg.solve
 import weft.ops.linalg.triangular
 import weft.ops.linalg.tridiagonal
+import weft.ops.lookup.table_ops
 import weft.ops.queues.accumulator_classes
 import weft.ops.queues.accumulators
 import weft.ops.queues.critical_section
