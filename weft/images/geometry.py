@@ -16,14 +16,7 @@ from weft.ops.by_name import raw
 def _flip(image: Any, axis: int, scope: str) -> Any:
     with name_scope(None, scope, [image]):
         image = as_image(image)
-        ndims = None if image._dims is None else len(image._dims)
-        if ndims is None:
-            is_batch = raw.Equal(raw.Rank(image), 4)
-            return find("", "cond", "tf")(
-                is_batch,
-                lambda: raw.ReverseV2(image, [axis + 1]),
-                lambda: raw.ReverseV2(image, [axis]),
-            )
+        ndims = _rank(image)
         if ndims == 3:
             return _same_shape(raw.ReverseV2(image, [axis]), image)
         if ndims == 4:
@@ -31,8 +24,13 @@ def _flip(image: Any, axis: int, scope: str) -> Any:
         raise ValueError(f"'image' (shape {image.shape})must have either 3 or 4 dimensions.")
 
 
+def _rank(image: Any) -> int:
+    """The number of axes; an image of unknown rank is one image, not a batch."""
+    return 3 if image._dims is None else len(image._dims)
+
+
 def _same_shape(result: Any, image: Any) -> Any:
-    result.set_shape(image.shape)
+    result.set_shape([None] * 3 if image._dims is None else image.shape)
     return result
 
 
@@ -53,13 +51,7 @@ def transpose(image: Any, name: str | None = None) -> Any:
     """Swaps rows and columns of an image, or of each of a batch."""
     with name_scope(name, "transpose", [image]):
         image = as_image(image)
-        ndims = None if image._dims is None else len(image._dims)
-        if ndims is None:
-            return find("", "cond", "tf")(
-                raw.Equal(raw.Rank(image), 4),
-                lambda: raw.Transpose(image, [0, 2, 1, 3]),
-                lambda: raw.Transpose(image, [1, 0, 2]),
-            )
+        ndims = _rank(image)
         if ndims == 3:
             return raw.Transpose(image, [1, 0, 2], name=name)
         if ndims == 4:
@@ -75,13 +67,7 @@ def rot90(image: Any, k: Any = 1, name: str | None = None) -> Any:
         k = convert_to_tensor(k, dtype=dtypes.int32, name="k")
         k.get_shape().assert_has_rank(0)
         k = raw.FloorMod(k, 4)
-        ndims = None if image._dims is None else len(image._dims)
-        if ndims is None:
-            return find("", "cond", "tf")(
-                raw.Equal(raw.Rank(image), 4),
-                lambda: _turned(image, k, 1, None),
-                lambda: _turned(image, k, 0, None),
-            )
+        ndims = _rank(image)
         if ndims not in (3, 4):
             raise ValueError(f"'image' (shape {image.shape}) must have either 3 or 4 dimensions.")
         return _turned(image, k, ndims - 3, scope)
@@ -102,11 +88,9 @@ def _turned(image: Any, k: Any, first: int, name: str | None) -> Any:
     if exact is not None:
         return turns[int(exact)]()
     branch = find("", "switch_case", "tf")(k, dict(enumerate(turns)))
-    dims = image._dims
-    if dims is not None:
-        shape = list(dims)
-        shape[first] = shape[first + 1] = None
-        branch.set_shape(shape)
+    shape = [None] * 3 if image._dims is None else list(image._dims)
+    shape[first] = shape[first + 1] = None
+    branch.set_shape(shape)
     return branch
 
 

@@ -44,7 +44,7 @@ def _random_flip(image: Any, axis: int, seed: Any, scope_name: str) -> Any:
             name=scope or None,
         )
         if not context.executing_eagerly():
-            out.set_shape(image.shape)
+            out.set_shape([None] * 3 if dims is None else dims)
         return out
 
 

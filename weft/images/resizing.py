@@ -181,6 +181,32 @@ def resize_image_with_pad(
     align_corners: bool = False,
 ) -> Any:
     """Resizes an image, or each of a batch, to fit into a size, and pads what remains with zeros."""
+    return _with_pad(
+        image,
+        target_height,
+        target_width,
+        lambda images, size: resize_images(images, size, method, align_corners),
+    )
+
+
+@export("compat.v2.image.resize_with_pad")
+def resize_image_with_pad_v2(
+    image: Any,
+    target_height: Any,
+    target_width: Any,
+    method: Any = ResizeMethodV2.BILINEAR,
+    antialias: bool = False,
+) -> Any:
+    """As `tf.image.resize_image_with_pad`, resizing as TensorFlow 2 does."""
+    return _with_pad(
+        image,
+        target_height,
+        target_width,
+        lambda images, size: resize_images_v2(images, size, method, antialias=antialias),
+    )
+
+
+def _with_pad(image: Any, target_height: Any, target_width: Any, resize: Callable) -> Any:
     with name_scope(None, "resize_image_with_pad", [image]):
         image = convert_to_tensor(image, name="image")
         ndims = None if image._dims is None else len(image._dims)
@@ -217,7 +243,7 @@ def resize_image_with_pad(
         for target, new in ((target_height, new_height), (target_width, new_width)):
             half = raw.RealDiv(raw.Sub(number(target), new), number(2.0))
             pads.append(raw.Maximum(raw.Cast(raw.Floor(half), DstT=dtypes.int32), 0))
-        resized = resize_images(image, raw.Pack(integers), method, align_corners)
+        resized = resize(image, raw.Pack(integers))
         out = pad_to_bounding_box(resized, pads[0], pads[1], target_height, target_width)
         return out if is_batch else raw.Squeeze(out, squeeze_dims=[0])
 

@@ -78,10 +78,12 @@ def _check(boxes: np.ndarray, scores: np.ndarray, threshold: Any) -> None:
         raise ValueError(f"scores has incompatible shape: {scores.shape} for {len(boxes)} boxes")
 
 
-def _shape(boxes, scores, columns=4):
+def _shape(boxes, scores, *numbers, columns=4):
+    for number in numbers:
+        scalar(number)
     boxes = rank(boxes, 2, "boxes")
     scores = rank(scores, 1, "scores")
-    merge_dim(boxes[0], scores[0], "boxes and scores must be as many")
+    merge_dim(boxes[0], scores[0], "boxes and scores: Dimensions must be equal")
     if columns and boxes[1] not in (None, columns):
         fail(f"Dimension must be {columns} but is {boxes[1]} for the columns of boxes", boxes)
 
@@ -110,8 +112,7 @@ def non_max_suppression_v1(xp, boxes, scores, max_output_size, *, iou_threshold)
 
 @non_max_suppression_v1.shape
 def _(boxes, scores, max_output_size):
-    _shape(boxes, scores)
-    scalar(max_output_size, "max_output_size")
+    _shape(boxes, scores, max_output_size)
     return (None,)
 
 
@@ -128,9 +129,7 @@ def non_max_suppression_v2(xp, boxes, scores, max_output_size, iou_threshold):
 
 @non_max_suppression_v2.shape
 def _(boxes, scores, max_output_size, iou_threshold):
-    _shape(boxes, scores)
-    scalar(max_output_size, "max_output_size")
-    scalar(iou_threshold, "iou_threshold")
+    _shape(boxes, scores, max_output_size, iou_threshold)
     return (None,)
 
 
@@ -148,7 +147,7 @@ def non_max_suppression_v3(xp, boxes, scores, max_output_size, iou_threshold, sc
 
 @non_max_suppression_v3.shape
 def _(boxes, scores, max_output_size, iou_threshold, score_threshold):
-    _shape(boxes, scores)
+    _shape(boxes, scores, max_output_size, iou_threshold, score_threshold)
     return (None,)
 
 
@@ -176,7 +175,7 @@ def non_max_suppression_v4(
 def _(
     boxes, scores, max_output_size, iou_threshold, score_threshold, *, pad_to_max_output_size, const
 ):
-    _shape(boxes, scores)
+    _shape(boxes, scores, max_output_size, iou_threshold, score_threshold)
     size = const("max_output_size") if pad_to_max_output_size else None
     return (None if size is None else int(size),), ()
 
@@ -230,7 +229,7 @@ def _(
     pad_to_max_output_size,
     const,
 ):
-    _shape(boxes, scores)
+    _shape(boxes, scores, max_output_size, iou_threshold, score_threshold, soft_nms_sigma)
     size = const("max_output_size") if pad_to_max_output_size else None
     one = (None if size is None else int(size),)
     return one, one, ()
@@ -259,7 +258,7 @@ def non_max_suppression_with_overlaps(
 def _(overlaps, scores, max_output_size, overlap_threshold, score_threshold):
     overlaps = rank(overlaps, 2, "overlaps")
     merge_dim(overlaps[0], overlaps[1], "overlaps must be square")
-    _shape(overlaps, scores, columns=0)
+    _shape(overlaps, scores, max_output_size, overlap_threshold, score_threshold, columns=0)
     return (None,)
 
 
