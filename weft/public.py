@@ -166,7 +166,7 @@ for _space in ("", "linalg"):
         "weft.linalg.tridiagonal",
     )
 lazy("train", "weft.distributed", "weft.train.batching")
-lazy("io", "weft.train.input_producers")
+lazy("io", "weft.train.input_producers", "weft.train.graph_io")
 lazy("losses", "weft.losses")
 lazy(
     "metrics",
@@ -183,5 +183,9 @@ for _space in ("gfile", "io.gfile", "io", "python_io"):
     lazy(_space, "weft.files")
 lazy("summary", "weft.summary")
 lazy("train", "weft.summary")
-lazy("", "weft.strings")
+lazy("", "weft.lookup", "weft.strings")
+lazy("initializers", "weft.lookup")
 lazy("nn", "weft.nn.recurrent")
+lazy("compat.v2.feature_column", "weft.feature_column")
+for _space in ("keras.layers", "keras.experimental", "compat.v2.keras.layers"):
+    lazy(_space, "weft.feature_column.feature_layers")
