@@ -29,10 +29,9 @@ def written(rows, **options):
 @given(
     rows=st.lists(st.tuples(FIELD, FIELD, FIELD), min_size=1, max_size=4),
     delimiter=st.sampled_from(",;\t "),
-    quoting=st.sampled_from([csv.QUOTE_ALL, csv.QUOTE_MINIMAL]),
 )
-def test_what_the_csv_module_writes(rows, delimiter, quoting):
-    lines = written(rows, delimiter=delimiter, quoting=quoting)
+def test_what_the_csv_module_writes(rows, delimiter):
+    lines = written(rows, delimiter=delimiter, quoting=csv.QUOTE_ALL)
     found = decode(lines, [[""]] * 3, field_delim=delimiter)
     assert [tuple(row) for row in zip(*(c.tolist() for c in found))] == [
         tuple(field.encode() for field in row) for row in rows
