@@ -166,9 +166,17 @@ for _space in ("", "linalg"):
         "weft.linalg.tridiagonal",
     )
 lazy("train", "weft.distributed", "weft.train.batching")
-lazy("io", "weft.train.input_producers")
+lazy("io", "weft.train.input_producers", "weft.train.graph_io")
 lazy("losses", "weft.losses")
-lazy("metrics", "weft.metrics")
+lazy(
+    "metrics",
+    "weft.metrics.means",
+    "weft.metrics.counts",
+    "weft.metrics.thresholds",
+    "weft.metrics.area",
+    "weft.metrics.classes",
+    "weft.metrics.at_k",
+)
 lazy("image", "weft.images")
 lazy("compat.v2.image", "weft.images")
 for _space in ("gfile", "io.gfile", "io", "python_io"):
@@ -179,3 +187,5 @@ lazy("", "weft.lookup", "weft.strings")
 lazy("initializers", "weft.lookup")
 lazy("nn", "weft.nn.recurrent")
 lazy("compat.v2.feature_column", "weft.feature_column")
+for _space in ("keras.layers", "keras.experimental", "compat.v2.keras.layers"):
+    lazy(_space, "weft.feature_column.feature_layers")

@@ -43,6 +43,7 @@ import weft.ops.sparse.embedding
 import weft.ops.sparse.functions
 import weft.ops.sparse.serialize
 import weft.ops.sparse.tensors_map
+import weft.ops.state.checkpoint
 import weft.ops.strings.base64_text
 import weft.ops.strings.case
 import weft.ops.strings.hashing
