@@ -38,6 +38,7 @@ import weft.ops.queues.queue_base
 import weft.ops.queues.queue_ops
 import weft.ops.queues.session_handles
 import weft.ops.ragged
+import weft.ops.sets.operations
 import weft.ops.signal.fourier
 import weft.ops.sparse.arithmetic
 import weft.ops.sparse.conversions
