@@ -176,4 +176,7 @@ for _space in ("gfile", "io.gfile", "io", "python_io"):
 lazy("summary", "weft.summary")
 lazy("train", "weft.summary")
 lazy("", "weft.strings")
-lazy("nn", "weft.nn.recurrent")
+lazy("nn", "weft.nn.recurrent", "weft.nn.sampled_losses", "weft.nn.ctc")
+lazy("random", "weft.nn.sampled_losses")
+lazy("", "weft.nn.ctc")
+lazy("compat.v2.nn", "weft.nn.sampled_losses", "weft.nn.ctc")
