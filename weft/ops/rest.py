@@ -41,6 +41,7 @@ import weft.ops.sparse.cross
 import weft.ops.sparse.embedding
 import weft.ops.sparse.functions
 import weft.ops.sparse.serialize
+import weft.ops.sparse.sets
 import weft.ops.sparse.tensors_map
 import weft.ops.strings.base64_text
 import weft.ops.strings.case

@@ -477,6 +477,116 @@ crosses = [
         ("hashed without limit", True, "int64", 0, -7),
     )
 ]
+# -- sets
+
+INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16")
+SETS = [[0, 0, 0], [0, 0, 1], [0, 1, 0], [1, 1, 0], [1, 1, 1]]  # of 2 x 2 sets
+
+
+def elements(*values):
+    return lit(list(values))
+
+
+def words(*values):
+    return lit([b"w%d" % v for v in values], "string")
+
+
+def cube(of, *values):
+    """Elements of a dense tensor of 2 x 2 sets."""
+    flat = of(*values).make(None, "int64")
+    return lit(flat.reshape(2, 2, 3).tolist(), "string" if of is words else "T")
+
+
+sets = [
+    row(
+        "SetSize",
+        "",
+        INTEGERS,
+        set_indices=i64(SETS),
+        set_values=elements(3, 3, 1, 2, 4),
+        set_shape=known([2, 2, 3]),
+    ),
+    row(
+        "SetSize",
+        "strings",
+        "string",
+        set_indices=i64(SETS),
+        set_values=words(3, 3, 1, 2, 4),
+        set_shape=known([2, 2, 3]),
+    ),
+    row(
+        "SetSize",
+        "out of order",
+        "int32",
+        set_indices=i64(SETS[::-1]),
+        set_values=elements(3, 3, 1, 2, 4),
+        set_shape=known([2, 2, 3]),
+        error_=REFUSED,
+    ),
+]
+for how in ("a-b", "b-a", "intersection", "UNION", "none such"):
+    for kind, over, of in (("", INTEGERS, elements), ("strings", "string", words)):
+        over = over if how == "a-b" or kind else "int64"
+        other = dict(
+            set2_indices=i64([[0, 0, 0], [0, 0, 1], [1, 0, 0], [1, 1, 0]]),
+            set2_values=of(5, 3, 1, 4),
+            set2_shape=known([2, 2, 4]),
+        )
+        more = dict(error_=(REFUSED, "ValueError")) if how == "none such" else {}
+        sets += [
+            row(
+                "DenseToDenseSetOperation",
+                how + kind,
+                over,
+                set1=cube(of, 3, 1, 3, 2, 2, 2, 9, 8, 7, 1, 1, 1),
+                set2=cube(of, 1, 1, 4, 1, 1, 3, 7, 8, 9, 1, 2, 3),
+                set_operation=how,
+                **more,
+            ),
+            row(
+                "DenseToSparseSetOperation",
+                how + kind,
+                over,
+                set1=cube(of, 3, 1, 3, 2, 2, 2, 9, 8, 7, 4, 1, 1),
+                set_operation=how,
+                **dict(other, **more),
+            ),
+            row(
+                "SparseToSparseSetOperation",
+                how + kind,
+                over,
+                set1_indices=i64(SETS),
+                set1_values=of(3, 3, 1, 2, 4),
+                set1_shape=known([2, 2, 3]),
+                set_operation=how,
+                **dict(other, **more),
+            ),
+        ]
+sets += [
+    row(
+        "SparseToSparseSetOperation",
+        "sets differ",
+        "int32",
+        set1_indices=i64(SETS),
+        set1_values=elements(3, 3, 1, 2, 4),
+        set1_shape=known([2, 2, 3]),
+        set2_indices=i64(SETS),
+        set2_values=elements(3, 3, 1, 2, 4),
+        set2_shape=known([3, 2, 3]),
+        set_operation="union",
+        error_=REFUSED,
+    ),
+    row(
+        "DenseToDenseSetOperation",
+        "vectors",
+        "int32",
+        set1=elements(1, 2),
+        set2=elements(1, 2),
+        set_operation="union",
+        error_=("ValueError", REFUSED),
+    ),
+]
+
 # -- kept and passed on
 
 rest = [
@@ -611,4 +721,6 @@ def sparse_tensors_kept_between_steps(g):
     yield g.run(g.raw.AddManySparseToTensorsMap(**flat), error=REFUSED)
 
 
-FAMILY = Family("sparse", dense + product + reductions + arrange + pairs + crosses + rest, scripts)
+FAMILY = Family(
+    "sparse", dense + product + reductions + arrange + pairs + crosses + sets + rest, scripts
+)
