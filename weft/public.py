@@ -165,6 +165,7 @@ for _space in ("", "linalg"):
         "weft.linalg.rank",
         "weft.linalg.tridiagonal",
     )
+lazy("linalg", "weft.linalg.operator_calls")
 lazy("train", "weft.distributed", "weft.train.batching")
 lazy("io", "weft.train.input_producers")
 lazy("image", "weft.images")
