@@ -50,7 +50,7 @@ def _full(n, batch):
 
 def _positive(n, batch):
     matrix = n.definite(*batch, SIZE, SIZE)
-    how = dict(is_self_adjoint=True, is_positive_definite=True)
+    how = {"is_self_adjoint": True, "is_positive_definite": True}
     return L.LinearOperatorFullMatrix(matrix, **how), matrix
 
 
@@ -147,7 +147,7 @@ def _blocks(n, batch):
         tf.concat([a, tf.zeros([*batch, 1, SIZE - 1], n.dtype)], -1),
         tf.concat([tf.zeros([*batch, SIZE - 1, 1], n.dtype), b], -1),
     ]
-    how = dict(is_square=True)
+    how = {"is_square": True}
     parts = [L.LinearOperatorFullMatrix(x, **how) for x in (a, b)]
     return L.LinearOperatorBlockDiag(parts), tf.concat(rows, -2)
 
@@ -157,7 +157,7 @@ def _kronecker(n, batch):
     dense = tf.einsum("...ij,...kl->...ikjl", a, b) if n.known else None
     if dense is None:
         dense = a[..., :, None, :, None] * b[..., None, :, None, :]
-    how = dict(is_square=True)
+    how = {"is_square": True}
     parts = [L.LinearOperatorFullMatrix(x, **how) for x in (a, b)]
     return L.LinearOperatorKronecker(parts), tf.reshape(dense, [*batch, SIZE, SIZE])
 
@@ -339,7 +339,7 @@ def test_own_class_needs_little(session):
     np.testing.assert_allclose(found[1], 8)
     np.testing.assert_allclose(found[2], [1, 2, 3])
     with pytest.raises(NotImplementedError, match="_shape"):
-        L.LinearOperator(tf.float32).shape
+        L.LinearOperator(tf.float32).shape_tensor()
 
 
 def test_zeros(session):

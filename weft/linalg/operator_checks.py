@@ -66,7 +66,9 @@ def listed(operators: Any) -> list[Any]:
         )
     operators = list(operators)
     if not operators:
-        raise ValueError(f"Expected a non-empty list of operators. Found: {operators}")
+        raise ValueError(
+            f"Expected a non-empty list of operators, >=1 operators. Found: {operators}"
+        )
     return operators
 
 

@@ -177,7 +177,7 @@ class _Circulant(LinearOperator):
         return mean[..., tf.newaxis] * tf.ones(size, self.dtype)
 
 
-def _circulant(depth: int) -> type[_Circulant]:
+def _circulant(depth: int) -> Any:
     leaf = "LinearOperatorCirculant" + ("" if depth == 1 else f"{depth}D")
 
     class Circulant(_Circulant):
