@@ -165,10 +165,19 @@ for _space in ("", "linalg"):
         "weft.linalg.rank",
         "weft.linalg.tridiagonal",
     )
+lazy("linalg", "weft.linalg.operator_calls")
 lazy("train", "weft.distributed", "weft.train.batching")
-lazy("io", "weft.train.input_producers")
+lazy("io", "weft.train.input_producers", "weft.train.graph_io")
 lazy("losses", "weft.losses")
-lazy("metrics", "weft.metrics")
+lazy(
+    "metrics",
+    "weft.metrics.means",
+    "weft.metrics.counts",
+    "weft.metrics.thresholds",
+    "weft.metrics.area",
+    "weft.metrics.classes",
+    "weft.metrics.at_k",
+)
 lazy("image", "weft.images")
 lazy("compat.v2.image", "weft.images")
 for _space in ("gfile", "io.gfile", "io", "python_io"):

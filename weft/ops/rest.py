@@ -12,9 +12,13 @@ import weft.ops.image.glimpse
 import weft.ops.image.resize
 import weft.ops.image.scale_translate
 import weft.ops.image.suppression
+import weft.ops.io.csv
 import weft.ops.io.decode
 import weft.ops.io.files
 import weft.ops.io.parsing
+import weft.ops.io.parsing_sequences
+import weft.ops.io.reader_ops
+import weft.ops.io.readers
 import weft.ops.io.tensors
 import weft.ops.io.wav
 import weft.ops.linalg.batch_forms
@@ -34,6 +38,7 @@ import weft.ops.queues.queue_base
 import weft.ops.queues.queue_ops
 import weft.ops.queues.session_handles
 import weft.ops.ragged
+import weft.ops.sets.operations
 import weft.ops.signal.fourier
 import weft.ops.sparse.arithmetic
 import weft.ops.sparse.conversions
@@ -43,6 +48,7 @@ import weft.ops.sparse.functions
 import weft.ops.sparse.serialize
 import weft.ops.sparse.sets
 import weft.ops.sparse.tensors_map
+import weft.ops.state.checkpoint
 import weft.ops.strings.base64_text
 import weft.ops.strings.case
 import weft.ops.strings.hashing
