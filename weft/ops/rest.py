@@ -46,7 +46,6 @@ import weft.ops.sparse.cross
 import weft.ops.sparse.embedding
 import weft.ops.sparse.functions
 import weft.ops.sparse.serialize
-import weft.ops.sparse.sets
 import weft.ops.sparse.tensors_map
 import weft.ops.state.checkpoint
 import weft.ops.strings.base64_text

@@ -259,30 +259,3 @@ def test_there_and_back():
         wanted = run(value)
         assert found.indices.tolist() == wanted.indices.tolist()
         assert found.values.tolist() == wanted.values.tolist()
-
-
-# -- sets
-
-
-def members(value, row):
-    return value.values[(value.indices[:, 0] == row)].tolist()
-
-
-def test_sets_of_dense_and_sparse_tensors():
-    a = tf.constant([[1, 2, 2, 3], [4, 5, 6, 4]])
-    b = tf.SparseTensor([[0, 0], [0, 1], [1, 0]], [3, 9, 4], [2, 3])
-    both = run(tf.sets.intersection(a, b))
-    assert members(both, 0) == [3] and members(both, 1) == [4]
-    either = run(tf.sets.union(b, a))
-    assert members(either, 0) == [1, 2, 3, 9] and either.dense_shape.tolist() == [2, 4]
-    less = run(tf.sets.difference(b, a))
-    assert members(less, 0) == [9] and members(less, 1) == []
-    more = run(tf.sets.difference(b, a, aminusb=False))
-    assert members(more, 0) == [1, 2] and members(more, 1) == [5, 6]
-    assert run(tf.sets.size(b)).tolist() == [2, 1]
-    with pytest.raises(TypeError, match="Expected `SparseTensor`"):
-        tf.sets.size(a)
-    with pytest.raises(TypeError, match="Types don't match"):
-        tf.sets.union(a, tf.cast(a, tf.int64))
-    with pytest.raises(TypeError, match="invalid dtype"):
-        tf.sets.union(tf.cast(a, tf.float32), a)
