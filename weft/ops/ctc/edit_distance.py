@@ -88,12 +88,14 @@ def _rows(
 ) -> tuple[np.ndarray, np.ndarray]:
     """The sequences as rows, filled up with a number that no label has, and their lengths."""
     groups = indices[:, :-1]
-    if ((groups < 0) | (groups >= shape)).any():
+    outside = ((groups < 0) | (groups >= shape)).any(1)
+    if outside.any():
+        strides = np.append(np.cumprod(shape[:0:-1])[::-1], 1)
         raise errors.InternalError(
             None,
             None,
-            f"Got an inner product which would require writing to outside of the buffer for the output tensor: an "
-            f"index is outside of the shape {shape.tolist()}",
+            f"Got an inner product {int(groups[np.argmax(outside)] @ strides)} which would require writing to "
+            f"outside of the buffer for the output tensor (max elements {int(np.prod(shape))})",
         )
     row = np.ravel_multi_index(tuple(groups.T), tuple(shape.tolist()))
     counts = np.bincount(row, minlength=int(np.prod(shape)))
