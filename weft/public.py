@@ -20,11 +20,10 @@ from weft.framework import (
     tensor_proto,
     tensor_shape,
 )
+from weft.framework.composite_tensor import CompositeTensor
 from weft.framework.export import export_all, export_lazily, lazy
 from weft.framework.graph import Graph
-from weft.framework.indexed_slices import IndexedSlices, IndexedSlicesValue
 from weft.framework.operation import Operation
-from weft.framework.sparse_tensor import SparseTensor, SparseTensorValue
 from weft.framework.tensor import Tensor
 from weft.runtime.fetches import register_session_run_conversion_functions
 from weft.runtime.session import InteractiveSession, Session
@@ -130,26 +129,10 @@ for _space in ("", "sysconfig"):
 # -- what sessions take besides tensors ------------------------------------------------------------------
 
 
-def _indexed_slices_parts(value: IndexedSlices) -> list[Any]:
-    parts = [value.values, value.indices]
-    return parts if value.dense_shape is None else [*parts, value.dense_shape]
-
-
-def _fetch_indexed_slices(value: IndexedSlices) -> tuple[list[Any], Callable]:
-    return _indexed_slices_parts(value), lambda v: IndexedSlicesValue(*v, *[None] * (3 - len(v)))
-
-
-def _feed_indexed_slices(key: IndexedSlices, value: Any) -> list[tuple[Any, Any]]:
-    return list(zip(_indexed_slices_parts(key), value))
-
-
 register_session_run_conversion_functions(
-    IndexedSlices, _fetch_indexed_slices, _feed_indexed_slices, _indexed_slices_parts
-)
-register_session_run_conversion_functions(
-    SparseTensor,
-    lambda key: (key._nest_components(), lambda v: SparseTensorValue(*v)),
-    lambda key, value: list(zip(key._nest_components(), value)),
+    CompositeTensor,
+    lambda key: (key._nest_components(), key._fetched),
+    lambda key, value: list(zip(key._nest_components(), key._fed(value))),
     lambda key: key._nest_components(),
 )
 
@@ -167,6 +150,13 @@ lazy("resource_loader", "weft.platform.resource_loader")
 lazy("logging", "weft.platform.tf_logging")
 lazy("", "weft.platform.tf_logging")
 lazy("graph_util", "weft.framework.graph_util", "weft.framework.freezing")
+for _space in ("signal", "spectral"):
+    lazy(
+        _space,
+        "weft.signal.cosine",
+        "weft.signal.mel",
+        "weft.signal.short_time",
+    )
 for _space in ("", "linalg"):
     lazy(
         _space,
@@ -175,11 +165,30 @@ for _space in ("", "linalg"):
         "weft.linalg.rank",
         "weft.linalg.tridiagonal",
     )
+lazy("linalg", "weft.linalg.operator_calls")
 lazy("train", "weft.distributed", "weft.train.batching")
-lazy("io", "weft.train.input_producers")
+lazy("io", "weft.train.input_producers", "weft.train.graph_io")
+lazy("losses", "weft.losses")
+lazy(
+    "metrics",
+    "weft.metrics.means",
+    "weft.metrics.counts",
+    "weft.metrics.thresholds",
+    "weft.metrics.area",
+    "weft.metrics.classes",
+    "weft.metrics.at_k",
+)
 lazy("image", "weft.images")
 lazy("compat.v2.image", "weft.images")
-for _space in ("gfile", "io.gfile"):
+for _space in ("gfile", "io.gfile", "io", "python_io"):
     lazy(_space, "weft.files")
-lazy("", "weft.strings")
-lazy("nn", "weft.nn.recurrent")
+lazy("summary", "weft.summary")
+lazy("train", "weft.summary")
+lazy("nn", "weft.nn.recurrent", "weft.nn.sampled_losses", "weft.nn.ctc")
+lazy("random", "weft.nn.sampled_losses")
+lazy("compat.v2.nn", "weft.nn.sampled_losses", "weft.nn.ctc")
+lazy("", "weft.lookup", "weft.strings", "weft.nn.ctc")
+lazy("initializers", "weft.lookup")
+lazy("compat.v2.feature_column", "weft.feature_column")
+for _space in ("keras.layers", "keras.experimental", "compat.v2.keras.layers"):
+    lazy(_space, "weft.feature_column.feature_layers")

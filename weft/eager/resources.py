@@ -59,6 +59,9 @@ class EagerStep:
     def wait(self, condition: threading.Condition, timeout: float | None = None) -> None:
         condition.wait(timeout)
 
+    def at_end(self, function: Callable[[], Any]) -> None:
+        """An eager operation ends at once, what it gives does not."""
+
     def wait_for(self, waits: list[Any]) -> None:
         """Returns once one of several waiting operations is done."""
         wait_for_one(waits)

@@ -30,8 +30,8 @@ class EagerTensor(Tensor):
     # A symbolic tensor keeps its static shape; here the array tells.
     @property
     def _dims(self) -> Any:  # type: ignore[override]
-        if self._dtype.np is None:
-            return ()
+        if self._dtype.np is None and type(self._array) is not np.ndarray:
+            return ()  # a resource, or one variant
         return self._array.shape
 
     @property

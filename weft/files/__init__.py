@@ -1,4 +1,5 @@
-"""Files as programs use them: `tf.gfile` and `tf.io.gfile`."""
+"""Files as programs use them: `tf.gfile`, `tf.io.gfile` and record files (`tf.python_io`)."""
 
 import weft.files.file
-import weft.files.functions  # noqa: F401
+import weft.files.functions
+import weft.files.records  # noqa: F401

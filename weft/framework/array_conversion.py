@@ -113,6 +113,8 @@ def _convert(values, dtype):
         if dtype is not None and values.dtype is dtype.np and values.dtype.kind != "O":
             return values
         return _from_array(values, dtype)
+    elif kind is list and dtype is dtypes.string and set(map(type, values)) == {bytes}:
+        return _object_array(values, (len(values),))
     if _is_array_like(values):
         return _from_array(np.asarray(values), dtype)
     if values is None:

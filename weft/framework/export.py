@@ -13,6 +13,8 @@ import types
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from weft.framework.dispatch import dispatching
+
 T = TypeVar("T")
 
 _table: dict[str, dict[str, Any]] = {}
@@ -22,6 +24,8 @@ def export(*names: str) -> Callable[[T], T]:
     """Gives an object public names: `"math.add"` is `weft.math.add`, `"add"` is `weft.add`."""
 
     def register(item: T) -> T:
+        if isinstance(item, types.FunctionType):
+            item = dispatching(item, names)
         for name in names:
             space, _, leaf = name.rpartition(".")
             _table.setdefault(space, {})[leaf] = item

@@ -3,6 +3,7 @@ elements of a list."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from weft.framework.dtypes import DType
@@ -32,21 +33,36 @@ _LONGEST_CHAIN = 64
 
 def handle_data(tensor: Any) -> HandleData | None:
     """The shape and dtype behind a resource tensor, or None where they are not known."""
-    for _ in range(_LONGEST_CHAIN):
-        known = getattr(tensor, "_handle_data", None)
+    for way in _ways(tensor):
+        known = getattr(way, "_handle_data", None)
         if known is not None:
             return known
-        op = getattr(tensor, "_op", None)
+        op = getattr(way, "_op", None)
         if op is None:
             return None
         if op._decl.name == "VarHandleOp":
             return HandleData(op._attrs["shape"], op._attrs["dtype"])
         if op._decl.name in _LISTS:
             return HandleData(_list_shape(op), op._attrs["element_dtype"])
-        if op._decl.name not in _PASSING or not op._inputs:
-            return None
-        tensor = op._inputs[tensor._index if op._decl.name == "IdentityN" else 0]
     return None
+
+
+def origin(tensor: Any) -> Any:
+    """The operation that makes a resource, as far as ops that pass it on tell; None where no operation does."""
+    op = None
+    for way in _ways(tensor):
+        op = getattr(way, "_op", None)
+    return op
+
+
+def _ways(tensor: Any) -> Iterator[Any]:
+    """A tensor of the graph and those that it was passed on from, the nearest first."""
+    for _ in range(_LONGEST_CHAIN):
+        yield tensor
+        op = getattr(tensor, "_op", None)
+        if op is None or op._decl.name not in _PASSING or not op._inputs:
+            return
+        tensor = op._inputs[tensor._index if op._decl.name == "IdentityN" else 0]
 
 
 def _list_shape(op: Any) -> Shape:

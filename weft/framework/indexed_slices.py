@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from weft.framework import conversion, registry
+from weft.framework.composite_tensor import CompositeTensor
 from weft.framework.export import export
 from weft.framework.tensor import Tensor
 from weft.framework.tensor_shape import TensorShape
@@ -18,7 +19,7 @@ export("IndexedSlicesValue", "compat.v1.IndexedSlicesValue")(IndexedSlicesValue)
 
 
 @export("IndexedSlices")
-class IndexedSlices:
+class IndexedSlices(CompositeTensor):
     """Rows `values` at positions `indices` of a tensor of shape `dense_shape` (None where unknown). Rows at
     a repeated position add up."""
 
@@ -76,6 +77,9 @@ class IndexedSlices:
 
     def _nest_from_components(self, parts: list[Any]) -> IndexedSlices:
         return IndexedSlices(*parts)
+
+    def _fetched(self, arrays: list[Any]) -> IndexedSlicesValue:
+        return IndexedSlicesValue(*arrays, *[None] * (3 - len(arrays)))
 
     def __neg__(self) -> IndexedSlices:
         return IndexedSlices(-self._values, self._indices, self._dense_shape)

@@ -71,6 +71,12 @@ class ConstantInputs:
         known = handle_data(self._tensor(which))
         return None if known is None else known.dims
 
+    def origin(self, which: str | int) -> Any:
+        """The operation that makes a resource."""
+        from weft.framework.handle_data import origin
+
+        return origin(self._tensor(which))
+
     def handle_dtype(self, which: str | int) -> Any:
         """The dtype of the variable behind a resource."""
         from weft.framework.handle_data import handle_data

@@ -14,6 +14,8 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from weft.framework import dtypes
 
 REQUIRED = object()
@@ -141,6 +143,9 @@ def _parse_default(text: str, kind: str) -> Any:
         )
     if kind == "func":
         return text
+    if kind == "tensor":  # dtype[elements]
+        dtype, _, elements = text.partition("[")
+        return np.array(ast.literal_eval("[" + elements), dtype_of(dtype).np)
     raise ValueError(f"An attribute of kind {kind} cannot have the default {text!r}.")
 
 

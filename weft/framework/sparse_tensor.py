@@ -6,6 +6,7 @@ from collections import namedtuple
 from typing import Any
 
 from weft.framework import constant_value, conversion, dtypes
+from weft.framework.composite_tensor import CompositeTensor
 from weft.framework.export import export
 from weft.framework.scopes import name_scope
 from weft.framework.tensor import run_in_session
@@ -16,7 +17,7 @@ export("SparseTensorValue")(SparseTensorValue)
 
 
 @export("SparseTensor", "sparse.SparseTensor")
-class SparseTensor:
+class SparseTensor(CompositeTensor):
     """The elements `values[i]` at positions `indices[i]` of a tensor of shape `dense_shape`; others are zero.
 
     Most ops want the positions in row-major order; `tf.sparse.reorder` puts them so.
@@ -87,17 +88,14 @@ class SparseTensor:
         """Evaluates this sparse tensor in a session (the default one where none is given)."""
         return run_in_session(self, feed_dict, session, self.graph)
 
-    def consumers(self) -> list[Any]:
-        """The operations that take a part of this sparse tensor."""
-        return list(
-            dict.fromkeys(op for part in self._nest_components() for op in part.consumers())
-        )
-
     def _nest_components(self) -> list[Any]:
         return [self._indices, self._values, self._dense_shape]
 
     def _nest_from_components(self, parts: list[Any]) -> SparseTensor:
         return SparseTensor(*parts)
+
+    def _fetched(self, arrays: list[Any]) -> SparseTensorValue:
+        return SparseTensorValue(*arrays)
 
     def __str__(self) -> str:
         return (

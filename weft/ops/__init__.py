@@ -6,6 +6,7 @@ public name is asked for that is not there yet.
 
 import importlib
 
+import weft.ops.takers  # isort: skip  before what is exported
 import weft.ops.array.broadcast
 import weft.ops.array.concat
 import weft.ops.array.constant

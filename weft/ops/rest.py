@@ -2,6 +2,9 @@
 # ruff: noqa: F401
 
 import weft.ops.audio.features
+import weft.ops.ctc.decoders
+import weft.ops.ctc.edit_distance
+import weft.ops.ctc.loss
 import weft.ops.flow.optional
 import weft.ops.image.boxes
 import weft.ops.image.codecs
@@ -12,6 +15,15 @@ import weft.ops.image.glimpse
 import weft.ops.image.resize
 import weft.ops.image.scale_translate
 import weft.ops.image.suppression
+import weft.ops.io.csv
+import weft.ops.io.decode
+import weft.ops.io.files
+import weft.ops.io.parsing
+import weft.ops.io.parsing_sequences
+import weft.ops.io.reader_ops
+import weft.ops.io.readers
+import weft.ops.io.tensors
+import weft.ops.io.wav
 import weft.ops.linalg.batch_forms
 import weft.ops.linalg.cholesky
 import weft.ops.linalg.eigen
@@ -21,14 +33,25 @@ import weft.ops.linalg.qr
 import weft.ops.linalg.solve
 import weft.ops.linalg.triangular
 import weft.ops.linalg.tridiagonal
+import weft.ops.lookup.table_ops
+import weft.ops.queues.accumulator_classes
+import weft.ops.queues.accumulators
+import weft.ops.queues.critical_section
 import weft.ops.queues.queue_base
 import weft.ops.queues.queue_ops
+import weft.ops.queues.session_handles
+import weft.ops.ragged
+import weft.ops.random.candidates
+import weft.ops.sets.operations
+import weft.ops.signal.fourier
 import weft.ops.sparse.arithmetic
 import weft.ops.sparse.conversions
+import weft.ops.sparse.cross
 import weft.ops.sparse.embedding
 import weft.ops.sparse.functions
 import weft.ops.sparse.serialize
 import weft.ops.sparse.tensors_map
+import weft.ops.state.checkpoint
 import weft.ops.strings.base64_text
 import weft.ops.strings.case
 import weft.ops.strings.hashing
@@ -39,3 +62,6 @@ import weft.ops.strings.regex
 import weft.ops.strings.split
 import weft.ops.strings.substring
 import weft.ops.strings.unicode
+import weft.ops.summary.media
+import weft.ops.summary.values
+import weft.ops.summary.writers

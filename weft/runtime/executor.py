@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ class Step:
         "session",
         "_conditions",
         "_waits",
+        "_endings",
         "extra",
         "__weakref__",
     )
@@ -39,7 +41,17 @@ class Step:
         self.error: Exception | None = None
         self._conditions: list[threading.Condition] = []
         self._waits: list[Any] = []
+        self._endings: list[Callable[[], Any]] = []
         self.extra: dict[str, Any] = {}
+
+    def at_end(self, function: Callable[[], Any]) -> None:
+        """Calls a function when the step has ended, however it does."""
+        self._endings.append(function)
+
+    def end(self) -> None:
+        """Tells that the step has ended."""
+        while self._endings:
+            self._endings.pop()()
 
     def cancel(self, error: Exception) -> None:
         """Makes the step stop at its next op, and wakes what waits in it."""
@@ -125,6 +137,7 @@ def run(
                 run_steps(plan, values, ctx)
     finally:
         session._steps.discard(step)
+        step.end()
         if timer is not None:
             timer.cancel()
     if metadata is not None:

@@ -63,6 +63,9 @@ class FunctionCall:
         values = template.copy()
         for slot, value in zip(plan.feed_slots, args):
             values[slot] = value
-        with np.errstate(all="ignore"):
-            executor.run_steps(plan, values, ctx)
+        try:
+            with np.errstate(all="ignore"):
+                executor.run_steps(plan, values, ctx)
+        finally:
+            step.end()
         return [values[slot] for slot in plan.fetch_slots]

@@ -89,11 +89,14 @@ class Plan:
 
     def _segment(self, ops: list[Operation], cut: set[Tensor], functions: Any) -> None:
         out_level: dict[Operation, int] = {}
-        groups: dict[int, dict[Device, list[Operation]]] = {}
+        groups: dict[int, dict[tuple[Device, frozenset], list[Operation]]] = {}
         placed = self.placed
         hosts: dict[int, list[Operation]] = {}
         small: set[Operation] = set()
         constant: set[Operation] = set()
+        # Behind which operations that may wait an operation is. What is behind different ones is in different
+        # segments, so that one that waits holds up only what needs it.
+        behind: dict[Operation, frozenset] = {}
         for op in ops:
             if op._outputs and all(t in cut for t in op._outputs) and not op._control_inputs:
                 continue
@@ -115,21 +118,30 @@ class Plan:
                 )
                 continue
             level = 0
+            waits: frozenset = frozenset()
             for source in [t._op for t in op._inputs if t not in cut] + op._control_inputs:
                 source = self.source.get(source, source)
                 before = out_level.get(source, 0)
+                if source in behind and behind[source] != waits:
+                    waits |= behind[source]
                 # An edge between devices is a transfer: what is behind it is of a later level.
                 if source not in constant and placed.get(source) is not placed[op]:
                     before += 1
                 level = max(level, before)
+            if op._decl.blocking:
+                waits |= {op}
+            if waits:
+                behind[op] = waits
             if self.compilable[op]:
-                groups.setdefault(level, {}).setdefault(placed[op], []).append(op)
+                groups.setdefault(level, {}).setdefault((placed[op], waits), []).append(op)
                 out_level[op] = level
             else:
                 hosts.setdefault(level, []).append(op)
                 out_level[op] = level + 1
         for level in sorted(set(groups) | set(hosts)):
-            for device, members in groups.get(level, {}).items():
+            # One segment may need another of its level that waits for less.
+            for device, waits in sorted(groups.get(level, {}), key=lambda key: len(key[1])):
+                members = groups[level][device, waits]
                 self._add_segment(members, level, small, cut, device)
             for op in hosts.get(level, ()):
                 outputs = tuple(-1 if t in cut else self._slot(t) for t in op._outputs)

@@ -311,8 +311,8 @@ def _structure_key(fetches: Any) -> Any:
     if kind is dict:
         inner = _structure_key(list(fetches.values()))
         return None if inner is None else (dict, tuple(fetches), inner)
-    if hasattr(fetches, "_decl"):
-        return fetches
+    if hasattr(fetches, "_decl") or hasattr(fetches, "_nest_components"):
+        return fetches  # an operation; sparse tensors and the like, whose parts stay what they are
     return None
 
 

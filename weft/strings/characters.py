@@ -7,7 +7,8 @@ from typing import Any
 from weft.framework.export import export
 from weft.framework.scopes import name_scope
 from weft.ops.by_name import raw
-from weft.strings.ragged import equal_rows, is_ragged, ragged_tensor, tensor_or_ragged
+from weft.ops.ragged.tensor import RaggedTensor, tensor_or_ragged
+from weft.strings.rows import equal_rows
 
 
 @export("strings.unicode_encode")
@@ -28,8 +29,8 @@ def unicode_encode(
         input = tensor_or_ragged(input)
         if input.shape.ndims is None:
             raise ValueError("Rank of input_tensor must be statically known.")
-        if is_ragged(input):
-            if input.flat_values.shape.ndims > 1:
+        if isinstance(input, RaggedTensor):
+            if len(input.flat_values.dims or ()) > 1:
                 return input.with_flat_values(unicode_encode(input.flat_values, **how))
             if input.ragged_rank > 1:
                 return input.with_values(unicode_encode(input.values, **how))
@@ -57,14 +58,14 @@ def _decoded(
     if rank is None:
         raise ValueError("Rank of `input` must be statically known.")
     if rank > 1:
-        if not is_ragged(input):
-            input = ragged_tensor().from_tensor(input, ragged_rank=rank - 1)
+        if not isinstance(input, RaggedTensor):
+            input = RaggedTensor.from_tensor(input, ragged_rank=rank - 1)
         elif input.ragged_rank < rank - 1:
             inner = rank - input.ragged_rank + 1
             input = input.with_flat_values(
-                ragged_tensor().from_tensor(input.flat_values, ragged_rank=inner)
+                RaggedTensor.from_tensor(input.flat_values, ragged_rank=inner)
             )
-    flat = raw.Reshape(input.flat_values if is_ragged(input) else input, [-1])
+    flat = raw.Reshape(input.flat_values if isinstance(input, RaggedTensor) else input, [-1])
     decode = raw.UnicodeDecodeWithOffsets if with_offsets else raw.UnicodeDecode
     splits, *parts = decode(
         flat,
@@ -74,7 +75,7 @@ def _decoded(
         replace_control_characters=replace_control_characters,
     )
     if rank:
-        parts = [ragged_tensor().from_row_splits(p, splits, validate=False) for p in parts]
+        parts = [RaggedTensor.from_row_splits(p, splits, validate=False) for p in parts]
     if rank > 1:
         parts = [input.with_flat_values(p) for p in parts]
     return tuple(parts) if with_offsets else parts[0]
@@ -114,7 +115,7 @@ def unicode_decode_with_offsets(
 
 def _each_alone(characters: Any, encoding: str, errors: str, replacement_char: int) -> Any:
     """Every code point as a string of its own."""
-    if is_ragged(characters):
+    if isinstance(characters, RaggedTensor):
         flat = characters.flat_values
         alone = unicode_encode(raw.ExpandDims(flat, -1), encoding, errors, replacement_char)
         return characters.with_flat_values(alone)

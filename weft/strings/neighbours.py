@@ -8,7 +8,8 @@ from weft.framework import dtypes
 from weft.framework.export import export
 from weft.framework.scopes import name_scope
 from weft.ops.by_name import raw
-from weft.strings.ragged import equal_rows, is_ragged, ragged_tensor, tensor_or_ragged
+from weft.ops.ragged.tensor import RaggedTensor, tensor_or_ragged
+from weft.strings.rows import equal_rows
 
 
 def _pads(pad_values: Any) -> tuple[Any, Any]:
@@ -56,8 +57,8 @@ def ngrams(
             "pad_width": padding_width,
             "preserve_short_sequences": preserve_short_sequences,
         }
-        data = tensor_or_ragged(data, dtypes.string, "data")
-        if is_ragged(data):
+        data = tensor_or_ragged(data, dtypes.string, name="data")
+        if isinstance(data, RaggedTensor):
             return _of_ragged(data, how)
         if data.shape.ndims is None:
             raise ValueError("Rank of data must be known.")
@@ -73,4 +74,4 @@ def _of_ragged(data: Any, how: dict[str, Any]) -> Any:
     if data.ragged_rank > 1:
         return data.with_values(_of_ragged(data.values, how))
     found, splits = raw.StringNGrams(data.flat_values, data.row_splits, **how)
-    return ragged_tensor().from_row_splits(values=found, row_splits=splits, validate=False)
+    return RaggedTensor.from_row_splits(values=found, row_splits=splits, validate=False)

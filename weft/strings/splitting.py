@@ -10,8 +10,8 @@ from weft.framework.scopes import name_scope
 from weft.framework.sparse_tensor import SparseTensor
 from weft.ops.by_name import raw
 from weft.ops.math.reduce_functions import chosen
+from weft.ops.ragged.tensor import RaggedTensor, tensor_or_ragged
 from weft.ops.strings.split import split_on_bytes, split_on_text
-from weft.strings.ragged import is_ragged, ragged_tensor, tensor_or_ragged
 
 _KINDS = "result_type must be 'RaggedTensor' or 'SparseTensor'."
 
@@ -22,21 +22,21 @@ def _as_ragged(parts: SparseTensor) -> Any:
         parts.indices, [0, 0], [0, 1], [1, 1], begin_mask=1, end_mask=1, shrink_axis_mask=2
     )
     count = raw.StridedSlice(parts.dense_shape, [0], [1], [1], shrink_axis_mask=1)
-    return ragged_tensor().from_value_rowids(
+    return RaggedTensor.from_value_rowids(
         values=parts.values, value_rowids=rows, nrows=count, validate=False
     )
 
 
 def _rows(input: Any, split: Any) -> Any:
     """What a function of vectors gives for strings of any rank: one more dimension, ragged."""
-    if is_ragged(input):
+    if isinstance(input, RaggedTensor):
         return input.with_flat_values(_rows(input.flat_values, split))
     rank = None if input.dims is None else len(input.dims)
     if rank == 0:
         return split(raw.Pack([input])).values
     if rank == 1 or rank is None:
         return _as_ragged(split(input))
-    return _rows(ragged_tensor().from_tensor(input), split)
+    return _rows(RaggedTensor.from_tensor(input), split)
 
 
 @export("string_split")
@@ -75,8 +75,8 @@ def split(
     if result_type not in ("SparseTensor", "RaggedTensor"):
         raise ValueError(_KINDS)
     with name_scope(name, "StringSplit", [input]):
-        input = tensor_or_ragged(input, dtypes.string, "input")
-        rank = None if is_ragged(input) or input.dims is None else len(input.dims)
+        input = tensor_or_ragged(input, dtypes.string, name="input")
+        rank = None if isinstance(input, RaggedTensor) or input.dims is None else len(input.dims)
         if result_type == "SparseTensor" and rank == 1:
             return split_on_text(input, sep, maxsplit)
         ragged = _rows(input, lambda strings: split_on_text(strings, sep, maxsplit))
@@ -94,6 +94,6 @@ def bytes_split(input: Any, name: str | None = None) -> Any:
     """Returns the bytes of strings, each as a string, ragged."""
     with name_scope(name, "StringsByteSplit", [input]):
         input = tensor_or_ragged(input, name="input")
-        if not is_ragged(input) and input.dims is None:
+        if not isinstance(input, RaggedTensor) and input.dims is None:
             raise ValueError("input must have a statically-known rank.")
         return _rows(input, lambda strings: split_on_bytes(strings, "", False))

@@ -12,7 +12,7 @@ from weft.framework.tensor_shape import as_shape
 from weft.ops.flow.cond import smart_cond
 from weft.ops.queues.queue_base import FIFOQueue, PaddingFIFOQueue, QueueBase, RandomShuffleQueue
 from weft.train import sparse_in_queues
-from weft.train.input_producers import refuse_eager, report_fullness
+from weft.train.input_producers import refuse_eager
 from weft.train.queue_runner import QueueRunner, add_queue_runner
 
 
@@ -28,11 +28,11 @@ class _Kind:
         least = self.min_after_dequeue
         if least is None:
             fraction = tf.cast(queue.size(), tf.float32) * (1.0 / self.capacity)
-            report_fullness(f"fraction_of_{self.capacity}_full", fraction)
+            tf.summary.scalar(f"fraction_of_{self.capacity}_full", fraction)
         else:
             room = self.capacity - least
             fraction = tf.cast(tf.maximum(0, queue.size() - least), tf.float32) * (1.0 / room)
-            report_fullness(f"fraction_over_{least}_of_{room}_full", fraction)
+            tf.summary.scalar(f"fraction_over_{least}_of_{room}_full", fraction)
 
 
 def _in_order(capacity: int, dynamic_pad: bool, shared_name: str | None) -> _Kind:

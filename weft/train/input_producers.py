@@ -22,13 +22,6 @@ def refuse_eager(kind: type[Exception]) -> None:
         )
 
 
-def report_fullness(name: str, value: Any) -> None:
-    """Adds a summary that tells how full a queue is, where the library has summaries."""
-    scalar = getattr(tf.summary, "scalar", None)
-    if scalar is not None:
-        scalar(name, value)
-
-
 @export("io.match_filenames_once", "train.match_filenames_once")
 def match_filenames_once(pattern: Any, name: str | None = None) -> Any:
     """Returns a local variable with the names of the files that match when it is initialized."""
@@ -96,7 +89,7 @@ def input_producer(
         enqueue = queue.enqueue_many([input_tensor])
         add_queue_runner(QueueRunner(queue, [enqueue], cancel_op=cancel_op))
         if summary_name is not None:
-            report_fullness(summary_name, tf.cast(queue.size(), tf.float32) * (1.0 / capacity))
+            tf.summary.scalar(summary_name, tf.cast(queue.size(), tf.float32) * (1.0 / capacity))
         return queue
 
 

@@ -7,6 +7,11 @@ from typing import Any, NamedTuple
 import weft as tf
 from weft.framework.sparse_tensor import SparseTensor
 from weft.ops.flow.cond import smart_cond
+from weft.ops.sparse.tensors_map import (
+    add_many_sparse_to_tensors_map,
+    add_sparse_to_tensors_map,
+    take_many_sparse_from_tensors_map,
+)
 
 
 class Kept(NamedTuple):
@@ -24,23 +29,14 @@ class Kept(NamedTuple):
         return self.map_op is other.map_op and same_rank
 
 
-def _add(kind: str, tensor: SparseTensor, shared_name: str) -> Any:
-    return getattr(tf.raw_ops, kind)(
-        sparse_indices=tensor.indices,
-        sparse_values=tensor.values,
-        sparse_shape=tensor.dense_shape,
-        shared_name=shared_name,
-    )
-
-
 def _stored(tensor: SparseTensor, many: bool, keep_input: Any, shared_name: str) -> tuple[Any, Any]:
     """The handles of a sparse tensor that is kept, -1 for what is not to be; and the operation that keeps it."""
     per_row = keep_input.shape.ndims == 1
-    kind = "AddManySparseToTensorsMap" if many or per_row else "AddSparseToTensorsMap"
+    add = add_many_sparse_to_tensors_map if many or per_row else add_sparse_to_tensors_map
     added = []
 
     def keep() -> Any:
-        added.append(_add(kind, tensor, shared_name))
+        added.append(add(tensor, shared_name=shared_name))
         return added[-1]
 
     def leave() -> Any:
@@ -93,18 +89,8 @@ def store_all(
 
 
 def _taken(handles: Any, kept: Kept) -> SparseTensor:
-    op = kept.map_op
-    with tf.colocate_with(op):
-        indices, values, shape = tf.raw_ops.TakeManySparseFromTensorsMap(
-            sparse_handles=tf.squeeze(handles, [1]),
-            dtype=op.get_attr("T"),
-            container=op.get_attr("container"),
-            shared_name=(op.get_attr("shared_name") or op.name.encode()),
-        )
     rank = None if kept.rank is None else kept.rank + 1
-    indices.set_shape([None, rank])
-    shape.set_shape([rank])
-    return SparseTensor(indices, values, shape)
+    return take_many_sparse_from_tensors_map(kept.map_op, tf.squeeze(handles, [1]), rank)
 
 
 def restore(stored: Any, kept: list[Kept]) -> Any:

@@ -1,4 +1,4 @@
-"""State that steps share and wait for: queues, in both forms of their handles."""
+"""State that steps share and wait for: queues and accumulators, in both forms of their handles; locks, handles."""
 
 from __future__ import annotations
 
@@ -213,6 +213,178 @@ def fake_queue(g):
     yield g.run(g.raw.QueueEnqueueV2(handle=queue, components=[g.feed(3, "int32")]))
     older = g.raw.FakeQueue(resource=queue)
     yield g.run(g.raw.QueueSize(handle=older))
+
+
+ACCUMULATOR = (
+    "AccumulatorApplyGradient AccumulatorNumAccumulated AccumulatorSetGlobalStep AccumulatorTakeGradient"
+).split()
+
+
+def accumulating(suffix, **options):
+    """Declares a program on accumulators of dense gradients for both forms of handles."""
+
+    def keep(function):
+        for prefix in ("", "Resource"):
+
+            def program(g, prefix=prefix):
+                def call(op, **named):
+                    return getattr(g.raw, prefix + op)(**named)
+
+                return function(g, call)
+
+            program.__name__ = (prefix or "Ref").lower() + "_" + suffix
+            names = [prefix + each for each in ("ConditionalAccumulator", *ACCUMULATOR)]
+            declare(*names, **options)(program)
+        return function
+
+    return keep
+
+
+@accumulating("accumulator")
+def accumulator(g, call):
+    tf = g.tf
+    for dtype, reduction in (("float32", "MEAN"), ("float16", "MEAN"), ("float64", "SUM")):
+        kind = tf.as_dtype(dtype)
+        it = call(
+            "ConditionalAccumulator",
+            dtype=kind,
+            shape=[2, None],
+            shared_name=g.fresh_name(),
+            reduction_type=reduction,
+        )
+
+        def add(values, step=0, it=it, dtype=dtype):
+            return call(
+                "AccumulatorApplyGradient",
+                handle=it,
+                local_step=g.feed(step, "int64"),
+                gradient=g.feed(values, dtype),
+            )
+
+        count = call("AccumulatorNumAccumulated", handle=it)
+        take = call(
+            "AccumulatorTakeGradient", handle=it, num_required=g.feed(2, "int32"), dtype=kind
+        )
+        first = add([[1, -7, 3], [4, 5, 6]])
+        yield g.run(first)
+        yield g.run(add([[10, 2, 30], [40, 50, -61]]))
+        yield g.run(count)
+        yield g.run(take)
+        yield g.run(count)
+        yield g.run(first)  # of a step that is over
+        yield g.run(count)
+        later = g.feed(5, "int64")
+        yield g.run(call("AccumulatorSetGlobalStep", handle=it, new_global_step=later))
+        yield g.run(add([[1], [2]], 4))
+        yield g.run(add([[1], [2]], 5))
+        yield g.run(add([[4], [9]], 6))
+        yield g.run(take)
+
+
+@accumulating("accumulator_refuses")
+def accumulator_refuses(g, call):
+    tf = g.tf
+    it = call(
+        "ConditionalAccumulator", dtype=tf.float32, shape=[None, 2], shared_name=g.fresh_name()
+    )
+
+    def add(values):  # of the declared dtype: TensorFlow's process ends with any other
+        return call(
+            "AccumulatorApplyGradient",
+            handle=it,
+            local_step=g.feed(0, "int64"),
+            gradient=g.feed(values),
+        )
+
+    wrong = "InvalidArgumentError"
+    yield g.run(add([[1.0, 2.0, 3.0]]), error=wrong)
+    yield g.run(add([[1.0, 2.0]]))
+    yield g.run(add([[1.0, 2.0], [3.0, 4.0]]), error=wrong)
+    for required in (0, -1):
+        yield g.run(
+            call(
+                "AccumulatorTakeGradient",
+                handle=it,
+                num_required=g.feed(required, "int32"),
+                dtype=tf.float32,
+            ),
+            error=wrong,
+        )
+
+
+@declare(
+    "SparseConditionalAccumulator",
+    "SparseAccumulatorApplyGradient",
+    "SparseAccumulatorTakeGradient",
+)
+def sparse_accumulator(g):
+    tf = g.tf
+    for reduction in ("MEAN", "SUM"):
+        it = g.raw.SparseConditionalAccumulator(
+            dtype=tf.float32,
+            shape=[4, None],
+            shared_name=g.fresh_name(),
+            reduction_type=reduction,
+        )
+
+        def add(indices, values, shape=None, step=0, it=it):
+            return g.raw.SparseAccumulatorApplyGradient(
+                handle=it,
+                local_step=g.feed(step, "int64"),
+                gradient_indices=g.feed(indices, "int64"),
+                gradient_values=g.feed(values),
+                gradient_shape=g.feed(shape or [], "int64"),
+                has_known_shape=shape is not None,
+            )
+
+        take = g.raw.SparseAccumulatorTakeGradient(
+            handle=it, num_required=g.feed(2, "int32"), dtype=tf.float32
+        )
+        yield g.run(add([0, 2], [[1.0, 2.0], [3.0, 4.0]], [4, 2]))
+        yield g.run(add([1, 2], [[5.0, 6.0], [7.0, 9.0]]))
+        yield g.run(*take)
+        yield g.run(add([3], [[1.0]], step=1))
+        yield g.run(add([3], [[1.0]], step=0))
+        yield g.run(g.raw.AccumulatorNumAccumulated(handle=it))
+        wrong = "InvalidArgumentError"
+        yield g.run(add([4], [[1.0]], step=1), error=wrong)
+        yield g.run(add([1], [[1.0]], [5, 1], step=1), error=wrong)
+        yield g.run(add([1], [[1.0, 2.0]], step=1), error=wrong)
+        yield g.run(add([1, 2], [[1.0]], step=1), error=wrong)
+        yield g.run(add([1], [1.0], step=1), error=wrong)
+
+
+@declare("MutexV2", "MutexLock", "ConsumeMutexLock", round_trip=False)
+def mutex(g):
+    tf = g.tf
+    handle = g.raw.MutexV2(shared_name=g.fresh_name())
+    done = []
+    for _ in range(3):  # in one step each waits for the others
+        lock = g.raw.MutexLock(mutex=handle)
+        with tf.control_dependencies([lock]):
+            x = tf.identity(g.feed([1.0, 2.0])) * 2.0
+        with tf.control_dependencies([x]):
+            given_back = g.raw.ConsumeMutexLock(mutex_lock=lock)
+        with tf.control_dependencies([given_back]):
+            done.append(tf.identity(x))
+    yield g.run(*done)
+    yield g.run(*done)
+
+
+@declare("GetSessionHandle", "GetSessionTensor", "DeleteSessionTensor")
+def session_handle(g):
+    tf = g.tf
+    nobody = g.feed(b"nobody;1;/device:CPU:0", "string")
+    yield g.run(g.raw.GetSessionHandle(value=g.feed([1.0])).op)
+    yield g.run(
+        g.raw.GetSessionTensor(handle=nobody, dtype=tf.float32), error="InvalidArgumentError"
+    )
+    yield g.run(g.raw.DeleteSessionTensor(handle=nobody), error="InvalidArgumentError")
+
+
+@declare("GetSessionHandleV2")
+def session_handle_v2(g):
+    yield g.run(g.raw.GetSessionHandleV2(value=g.feed([1.0])).op)
 
 
 FAMILY = Family("queues", [], scripts)

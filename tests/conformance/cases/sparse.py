@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..case import Family, row, script
-from ..values import const, i64, lit, nonzero, num
+from ..values import Dtype, const, i64, lit, nonzero, num
 
 FLOATS = ("float32", "float64")
 NUMBERS = FLOATS + ("float16", "int32", "int64", "uint8", "int8", "int16")
@@ -441,6 +441,42 @@ pairs += [
     )
 ]
 
+# -- crosses
+
+SOME = [[0, 0], [0, 1], [2, 0]]  # row 1 has nothing
+MORE = [[0, 0], [1, 0], [1, 1], [2, 0], [2, 1]]
+crosses = [
+    row(
+        "SparseCross",
+        label,
+        indices=[i64(SOME), i64(MORE)],
+        values=[
+            lit([b"a", b"", b"a longer one than the others, of more than sixteen bytes"], "string"),
+            lit([1, -2, 3, 2**40, 5], "int64")
+            if mixed
+            else lit([b"1", b"2\0", b"3", b"4", b"5"], "string"),
+        ],
+        shapes=[known([3, 2]), known([3, 2])],
+        dense_inputs=[
+            lit([[7, 8], [9, 10], [11, -1]], "int64")
+            if mixed
+            else lit([[b"d", b"e"], [b"f", b"g"], [b"h", b"i" * 70]], "string")
+        ],
+        hashed_output=out == "int64",
+        num_buckets=buckets,
+        hash_key=key,
+        out_type=Dtype(out),
+        internal_type=Dtype("int64" if mixed or out == "int64" else "string"),
+        grad_=False,
+    )
+    for label, mixed, out, buckets, key in (
+        ("strings", False, "string", 0, 1),
+        ("strings and numbers", True, "string", 0, 1),
+        ("hashed strings", False, "int64", 100, 956888297470),
+        ("hashed strings and numbers", True, "int64", 1000, 0xDECAFCAFFE),
+        ("hashed without limit", True, "int64", 0, -7),
+    )
+]
 # -- kept and passed on
 
 rest = [
@@ -575,4 +611,4 @@ def sparse_tensors_kept_between_steps(g):
     yield g.run(g.raw.AddManySparseToTensorsMap(**flat), error=REFUSED)
 
 
-FAMILY = Family("sparse", dense + product + reductions + arrange + pairs + rest, scripts)
+FAMILY = Family("sparse", dense + product + reductions + arrange + pairs + crosses + rest, scripts)

@@ -42,7 +42,7 @@ def whole():
 
 def test_every_public_name_of_sparse_tensors_is_there():
     names = (
-        "add concat expand_dims eye fill_empty_rows from_dense mask matmul maximum merge "
+        "add concat cross cross_hashed expand_dims eye fill_empty_rows from_dense mask matmul maximum merge "
         "minimum placeholder reduce_max reduce_max_sparse reduce_sum reduce_sum_sparse reorder "
         "reset_shape reshape retain segment_mean segment_sqrt_n segment_sum slice softmax "
         "sparse_dense_matmul split to_dense to_indicator transpose"

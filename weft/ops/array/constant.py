@@ -44,15 +44,17 @@ def constant_v1(
         return _from_message(value, name)
     dtype = None if dtype is None else dtypes.as_dtype(dtype)
     if context.current.eager and shape is not None:
-        return _eager_of_shape(value, dtype, as_shape(shape), verify_shape)
+        return of_shape(value, dtype, as_shape(shape), verify_shape)
     array = to_array(value, dtype, shape, verify_shape)
     if array is value:
         array = array.copy()  # the caller may change it later
     return from_array(array, dtype, name)
 
 
-def _eager_of_shape(value: Any, dtype: Any, shape: TensorShape, verify: bool) -> Any:
-    """An eager constant of a shape: as many elements, or one that is repeated."""
+def of_shape(
+    value: Any, dtype: Any, shape: TensorShape, verify: bool = False, name: str | None = None
+) -> Any:
+    """A constant of a shape as TensorFlow 2 makes it: as many elements, or one that is repeated."""
     array = to_array(value, dtype)
     count = shape.num_elements()
     sizes: Any = shape.dims_tuple
@@ -67,7 +69,7 @@ def _eager_of_shape(value: Any, dtype: Any, shape: TensorShape, verify: bool) ->
             "Eager execution of tf.constant with unsupported shape (value has "
             f"{array.size} elements, shape is {shape} with {count} elements)."
         )
-    return from_array(np.array(array), dtype)
+    return from_array(np.array(array), dtype, name)
 
 
 def from_array(

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from weft.framework import conversion
-from weft.framework.dispatch import dispatchable
 from weft.framework.export import export
 from weft.framework.scopes import name_scope
 from weft.framework.tensor import Tensor
@@ -233,7 +232,6 @@ def multiply(x: Any, y: Any, name: str | None = None) -> Any:
 
 
 @export("abs", "math.abs")
-@dispatchable
 def absolute(x: Any, name: str | None = None) -> Any:
     """The absolute value, elementwise; the modulus of a complex number."""
     if not isinstance(x, Tensor):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from weft.framework.dispatch import NOT_SUPPORTED, handled
 from weft.framework.export import export
 from weft.framework.registry import OpDecl, op
 from weft.framework.shape_rules import broadcasting, same
@@ -56,13 +55,7 @@ def public_unary(decl: OpDecl, *names: str) -> Callable:
     """Exports the function `(x, name=None)` that is exactly the op."""
 
     def function(x, name=None):
-        try:
-            return decl(x, name=name)
-        except (TypeError, ValueError):
-            result = handled(function, (x,), {"name": name})
-            if result is NOT_SUPPORTED:
-                raise
-            return result
+        return decl(x, name=name)
 
     return _named(function, decl, names)
 
@@ -71,13 +64,7 @@ def public_binary(decl: OpDecl, *names: str) -> Callable:
     """Exports the function `(x, y, name=None)` that is exactly the op."""
 
     def function(x, y, name=None):
-        try:
-            return decl(x, y, name=name)
-        except (TypeError, ValueError):
-            result = handled(function, (x, y), {"name": name})
-            if result is NOT_SUPPORTED:
-                raise
-            return result
+        return decl(x, y, name=name)
 
     return _named(function, decl, names)
 

@@ -5,24 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from weft.framework import dispatch
-from weft.framework.export import exported
 from weft.framework.sparse_tensor import SparseTensor
-from weft.ops.math import arithmetic, elementary, special  # noqa: F401  what follows is theirs
-
-_NAMES = ("abs", "negative", "sign", "square", "sqrt", "erf", "tanh")
 
 
-def _map_values(function: Callable) -> None:
-    def handler(x: Any = None, name: str | None = None) -> Any:
-        if not isinstance(x, SparseTensor):
-            return dispatch.NOT_SUPPORTED
-        return SparseTensor(x.indices, function(x.values, name=name), x.dense_shape)
-
-    dispatch.add_handler(function, handler)
+def takes(args: tuple, kwargs: dict[str, Any]) -> bool:
+    """Whether a call is for a sparse tensor."""
+    return isinstance(args[0] if args else kwargs.get("x"), SparseTensor)
 
 
-for _name in _NAMES:
-    _map_values(exported("")[_name])
-for _name in ("bessel_i0e", "bessel_i1e"):
-    _map_values(exported("math")[_name])
+def map_values(function: Callable, x: Any, name: str | None = None) -> SparseTensor:
+    return SparseTensor(x.indices, function(x.values, name=name), x.dense_shape)

@@ -128,7 +128,7 @@ def _(op, grad):
     return positive - scanned(raw.Less(grad, zero), -grad), None
 
 
-def _public(decl: OpDecl, scope: str, *names: str) -> None:
+def _public(decl: OpDecl, scope: str, *names: str) -> Callable:
     def function(x, axis=0, exclusive=False, reverse=False, name=None):
         with name_scope(name, scope, [x]) as name:
             x = conversion.convert_to_tensor(x, name="x")
@@ -138,9 +138,9 @@ def _public(decl: OpDecl, scope: str, *names: str) -> None:
     function.__doc__ = (
         f"{decl.__doc__} `exclusive` leaves out the element itself; `reverse` begins at the end."
     )
-    export(*names)(function)
+    return export(*names)(function)
 
 
-_public(cumsum_op, "Cumsum", "cumsum", "math.cumsum")
-_public(cumprod_op, "Cumprod", "cumprod", "math.cumprod")
+cumsum = _public(cumsum_op, "Cumsum", "cumsum", "math.cumsum")
+cumprod = _public(cumprod_op, "Cumprod", "cumprod", "math.cumprod")
 _public(cumulative_logsumexp_op, "CumulativeLogsumexp", "math.cumulative_logsumexp")

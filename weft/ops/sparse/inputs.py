@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from weft.framework import dtypes
 from weft.framework.conversion import convert_to_tensor
 from weft.framework.sparse_tensor import SparseTensor, SparseTensorValue
-from weft.framework.tensor import Tensor
-from weft.ops.by_name import raw
+from weft.ops.math.cast import cast
 
 
 def as_sparse(value: Any) -> SparseTensor:
@@ -28,9 +29,7 @@ def as_sparse_list(values: Any) -> list[SparseTensor]:
 
 
 def as_int64(value: Any, name: str | None = None) -> Any:
-    """An integer, or a tensor of integers, as int64."""
-    if not isinstance(value, Tensor):
+    """An integer, or a tensor or list of integers, as int64."""
+    if isinstance(value, (int, np.integer)):
         return convert_to_tensor(value, dtype=dtypes.int64, name=name)
-    if value.dtype.base_dtype is dtypes.int64:
-        return value
-    return raw.Cast(value, DstT=dtypes.int64)
+    return cast(value, dtypes.int64, name=name)

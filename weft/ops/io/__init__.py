@@ -1,0 +1,1 @@
+"""Files and what stands in them: reading, writing, decoding, parsing."""

@@ -1,0 +1,15 @@
+"""Ragged tensors: tensors some of whose dimensions have rows of different lengths.
+
+A ragged tensor is its values, all rows one after another, and the splits, where each row begins and ends. The
+functions here compute new splits and gather values; nothing goes through the rows one by one.
+"""
+
+import weft.ops.ragged.concatenation
+import weft.ops.ragged.constant
+import weft.ops.ragged.dimensions
+import weft.ops.ragged.grid
+import weft.ops.ragged.map_rows
+import weft.ops.ragged.operators
+import weft.ops.ragged.partitions
+import weft.ops.ragged.spec
+import weft.ops.ragged.where  # noqa: F401

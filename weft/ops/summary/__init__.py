@@ -1,0 +1,1 @@
+"""Summaries: values as serialized `Summary` messages."""
