@@ -61,6 +61,7 @@ ROWS = (
     _row("sparse_grad", "the same with gradients", "sparse_matmul.step", "ms", Bound(1.2)),
     _row("eager_add", "eager scalar add", "eager.add", "µs", Bound(0.5)),
     _row("eager_mlp", "eager MLP step", "eager.step", "ms", Bound(0.8)),
+    _row("jpegs", "1,000 JPEGs decoded and resized", "jpegs.all", "s", Bound(1.2)),
     _row("memory_steps", "memory, 10,000 steps", "memory.steps", "×", Bound(1.05, "start")),
     _row("memory_plans", "memory, 1,000 plans", "memory.plans", "×", Bound(1.05, "start")),
 )
