@@ -2,6 +2,9 @@
 # ruff: noqa: F401
 
 import weft.ops.audio.features
+import weft.ops.ctc.decoders
+import weft.ops.ctc.edit_distance
+import weft.ops.ctc.loss
 import weft.ops.flow.optional
 import weft.ops.image.boxes
 import weft.ops.image.codecs
@@ -12,9 +15,13 @@ import weft.ops.image.glimpse
 import weft.ops.image.resize
 import weft.ops.image.scale_translate
 import weft.ops.image.suppression
+import weft.ops.io.csv
 import weft.ops.io.decode
 import weft.ops.io.files
 import weft.ops.io.parsing
+import weft.ops.io.parsing_sequences
+import weft.ops.io.reader_ops
+import weft.ops.io.readers
 import weft.ops.io.tensors
 import weft.ops.io.wav
 import weft.ops.linalg.batch_forms
@@ -34,6 +41,8 @@ import weft.ops.queues.queue_base
 import weft.ops.queues.queue_ops
 import weft.ops.queues.session_handles
 import weft.ops.ragged
+import weft.ops.random.candidates
+import weft.ops.sets.operations
 import weft.ops.signal.fourier
 import weft.ops.sparse.arithmetic
 import weft.ops.sparse.conversions

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from weft.framework import dtypes
-from weft.ops.io.byte_strings import string_array
+from weft.ops.strings.elements import of
 
 # The tag of each kind of list within a Feature, and what the kind is called.
 TAG = {dtypes.string: 0x0A, dtypes.float32: 0x12, dtypes.int64: 0x1A}
@@ -56,18 +56,20 @@ def _message_types() -> tuple[Any, Any, Any]:
 
     def message(name: str, **fields: str) -> None:
         made = file.message_type.add(name=name)
-        for number, (field, of) in enumerate(fields.items(), start=1):
-            if of.startswith("map "):
+        for number, (field, inner) in enumerate(fields.items(), start=1):
+            if inner.startswith("map "):
                 entry = made.nested_type.add(name=f"{field.title().replace('_', '')}Entry")
                 entry.options.map_entry = True
                 entry.field.add(name="key", number=1, type=kind.TYPE_STRING, label=1)
-                _field(entry, "value", 2, of[4:], 1)
+                _field(entry, "value", 2, inner[4:], 1)
                 _field(made, field, number, f"{name}.{entry.name}", 3)
             else:
-                _field(made, field, number, of.removeprefix("repeated "), 3 if " " in of else 1)
+                _field(
+                    made, field, number, inner.removeprefix("repeated "), 3 if " " in inner else 1
+                )
 
-    def _field(made: Any, name: str, number: int, of: str, label: int) -> None:
-        if of == "bytes":
+    def _field(made: Any, name: str, number: int, inner: str, label: int) -> None:
+        if inner == "bytes":
             made.field.add(name=name, number=number, type=kind.TYPE_BYTES, label=label)
         else:
             made.field.add(
@@ -75,7 +77,7 @@ def _message_types() -> tuple[Any, Any, Any]:
                 number=number,
                 type=kind.TYPE_MESSAGE,
                 label=label,
-                type_name=f".weft.{of}",
+                type_name=f".weft.{inner}",
             )
 
     message("Features", feature="map bytes")
@@ -226,7 +228,7 @@ def _single_strings(raws: Sequence[bytes]) -> Column | None:
     pieces, plain = _without(raws, _ONE_PIECE[dtypes.string])
     if not plain:
         return None
-    return Column(string_array(pieces), np.ones(len(raws), np.int64), None)
+    return Column(of(pieces, len(pieces)), np.ones(len(raws), np.int64), None)
 
 
 def _without(raws: Sequence[bytes], headers: _Headers) -> tuple[list[Any], bool]:
@@ -362,4 +364,4 @@ def _split(pieces: list[bytes]) -> tuple[np.ndarray, np.ndarray] | None:
     upto = np.searchsorted(ends, stops, "right")
     if (np.concatenate([[0], ends])[upto] != stops).any():
         return None
-    return string_array(values), np.diff(upto, prepend=0)
+    return of(values, len(values)), np.diff(upto, prepend=0)

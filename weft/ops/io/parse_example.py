@@ -227,7 +227,7 @@ def parse_example_op(
         def fails(row: int, why: str | None, key: str = key, kind: Any = kind) -> errors.OpError:
             if why is None:
                 return invalid(
-                    f"Name: {name(row)}, Feature: {key} (data type: {_NAMED[kind]}) is required but could not "
+                    f"Name: {name(row)}, Feature: {key} (data type: {NAMED[kind]}) is required but could not "
                     "be found."
                 )
             return invalid(f"Name: {name(row)}, Key: {key}, Index: {row}.  {why}")
@@ -237,7 +237,7 @@ def parse_example_op(
     return *sparse_outputs(found[: wanted.sparse], n), dense
 
 
-_NAMED = {dtypes.int64: "int64", dtypes.float32: "float", dtypes.string: "string"}
+NAMED = {dtypes.int64: "int64", dtypes.float32: "float", dtypes.string: "string"}
 
 
 @parse_example_op.shape
@@ -308,7 +308,7 @@ def parse_single_example_op(
         def fails(row: int, why: str | None, key: str = key, kind: Any = kind) -> errors.OpError:
             if why is None:
                 return invalid(
-                    f"Feature: {key} (data type: {_NAMED[kind]}) is required but could not be found."
+                    f"Feature: {key} (data type: {NAMED[kind]}) is required but could not be found."
                 )
             return invalid(f"Key: {key}.  Can't parse serialized Example: {why}")
 
