@@ -49,7 +49,15 @@ def sparse_tensor_dense_matmul_op(xp, a_indices, a_values, a_shape, b, *, adjoin
     return product(xp, height, rows, columns, a_values.astype(wide), b.astype(wide)).astype(kind)
 
 
+_LARGE = 1 << 16  # multiplications that are worth the import of scipy.sparse, a fifth of a second
+
+
 def _product(xp: Any, height: int, rows: Any, columns: Any, values: Any, b: Any) -> Any:
+    if len(values) * b.shape[1] >= _LARGE:
+        from scipy.sparse import coo_array
+
+        matrix = coo_array((values, (rows, columns)), (height, b.shape[0]), copy=False)
+        return (matrix @ b).astype(values.dtype, copy=False)
     if (rows[1:] < rows[:-1]).any():
         order = np.argsort(rows, kind="stable")
         rows, columns, values = rows[order], columns[order], values[order]
