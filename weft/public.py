@@ -184,9 +184,11 @@ for _space in ("gfile", "io.gfile", "io", "python_io"):
     lazy(_space, "weft.files")
 lazy("summary", "weft.summary")
 lazy("train", "weft.summary")
-lazy("", "weft.lookup", "weft.strings")
+lazy("nn", "weft.nn.recurrent", "weft.nn.sampled_losses", "weft.nn.ctc")
+lazy("random", "weft.nn.sampled_losses")
+lazy("compat.v2.nn", "weft.nn.sampled_losses", "weft.nn.ctc")
+lazy("", "weft.lookup", "weft.strings", "weft.nn.ctc")
 lazy("initializers", "weft.lookup")
-lazy("nn", "weft.nn.recurrent")
 lazy("compat.v2.feature_column", "weft.feature_column")
 for _space in ("keras.layers", "keras.experimental", "compat.v2.keras.layers"):
     lazy(_space, "weft.feature_column.feature_layers")

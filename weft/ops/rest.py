@@ -2,6 +2,9 @@
 # ruff: noqa: F401
 
 import weft.ops.audio.features
+import weft.ops.ctc.decoders
+import weft.ops.ctc.edit_distance
+import weft.ops.ctc.loss
 import weft.ops.flow.optional
 import weft.ops.image.boxes
 import weft.ops.image.codecs
@@ -41,6 +44,7 @@ import weft.ops.queues.queue_base
 import weft.ops.queues.queue_ops
 import weft.ops.queues.session_handles
 import weft.ops.ragged
+import weft.ops.random.candidates
 import weft.ops.sets.operations
 import weft.ops.signal.fourier
 import weft.ops.sparse.arithmetic
