@@ -61,6 +61,8 @@ ROWS = (
         "sparse_matmul", "sparse × dense, 100k elements", "sparse_matmul.forward", "ms", Bound(1.2)
     ),
     _row("sparse_grad", "the same with gradients", "sparse_matmul.step", "ms", Bound(1.2)),
+    _row("hash_bucket", "hash buckets of 100,000 strings", "strings.buckets", "ms", Bound(2.0)),
+    _row("lookup", "table lookup of 100,000 strings", "strings.lookup", "ms", Bound(2.0)),
     _row("eager_add", "eager scalar add", "eager.add", "µs", Bound(0.5)),
     _row("eager_mlp", "eager MLP step", "eager.step", "ms", Bound(0.8)),
     _row("jpegs", "1,000 JPEGs decoded and resized", "jpegs.all", "s", Bound(1.2)),
