@@ -22,6 +22,7 @@ import weft.ops.io.parsing
 import weft.ops.io.parsing_sequences
 import weft.ops.io.reader_ops
 import weft.ops.io.readers
+import weft.ops.io.record_input
 import weft.ops.io.tensors
 import weft.ops.io.wav
 import weft.ops.linalg.batch_forms
