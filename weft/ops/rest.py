@@ -34,6 +34,8 @@ import weft.ops.linalg.solve
 import weft.ops.linalg.triangular
 import weft.ops.linalg.tridiagonal
 import weft.ops.lookup.table_ops
+import weft.ops.nn.gru_block
+import weft.ops.nn.lstm_block
 import weft.ops.queues.accumulator_classes
 import weft.ops.queues.accumulators
 import weft.ops.queues.critical_section
