@@ -34,6 +34,9 @@ import weft.ops.linalg.solve
 import weft.ops.linalg.triangular
 import weft.ops.linalg.tridiagonal
 import weft.ops.lookup.table_ops
+import weft.ops.quantization.fake
+import weft.ops.quantization.quantized
+import weft.ops.quantization.there_and_back
 import weft.ops.queues.accumulator_classes
 import weft.ops.queues.accumulators
 import weft.ops.queues.critical_section
