@@ -29,10 +29,12 @@ import weft.ops.linalg.tridiagonal
 import weft.ops.lookup.table_ops
 import weft.ops.queues.accumulator_classes
 import weft.ops.queues.accumulators
+import weft.ops.queues.barrier
 import weft.ops.queues.critical_section
 import weft.ops.queues.queue_base
 import weft.ops.queues.queue_ops
 import weft.ops.queues.session_handles
+import weft.ops.queues.staging
 import weft.ops.ragged
 import weft.ops.signal.fourier
 import weft.ops.sparse.arithmetic
