@@ -158,7 +158,6 @@ def barrier_in_parts(g):
     yield g.run(insert(0, [b"b"], [[3.0, 4.0]]))
     yield g.run(insert(1, [b"c", b"b"], [30, 20], "int32"))
     yield g.run(*sizes)
-    yield g.run(insert(1, [b"b"], [21], "int32"))
     yield g.run(insert(0, [b"a"], [[0.0, 0.0]]), error="InvalidArgumentError")
     yield g.run(insert(1, [b"a"], [1.5]), error="InvalidArgumentError")
     yield g.run(insert(1, [b"a"], [10], "int32"))
