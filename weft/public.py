@@ -165,17 +165,31 @@ for _space in ("", "linalg"):
         "weft.linalg.rank",
         "weft.linalg.tridiagonal",
     )
+lazy("linalg", "weft.linalg.operator_calls")
 lazy("train", "weft.distributed", "weft.train.batching")
-lazy("io", "weft.train.input_producers")
+lazy("io", "weft.train.input_producers", "weft.train.graph_io")
 lazy("losses", "weft.losses")
-lazy("metrics", "weft.metrics")
+lazy(
+    "metrics",
+    "weft.metrics.means",
+    "weft.metrics.counts",
+    "weft.metrics.thresholds",
+    "weft.metrics.area",
+    "weft.metrics.classes",
+    "weft.metrics.at_k",
+)
 lazy("image", "weft.images")
 lazy("compat.v2.image", "weft.images")
 for _space in ("gfile", "io.gfile", "io", "python_io"):
     lazy(_space, "weft.files")
-lazy("summary", "weft.summary")
+for _space in ("summary", "compat.v2.summary", "compat.v2.summary.experimental"):
+    lazy(_space, "weft.summary")
 lazy("train", "weft.summary")
-lazy("", "weft.lookup", "weft.strings")
+lazy("nn", "weft.nn.recurrent", "weft.nn.sampled_losses", "weft.nn.ctc")
+lazy("random", "weft.nn.sampled_losses")
+lazy("compat.v2.nn", "weft.nn.sampled_losses", "weft.nn.ctc")
+lazy("", "weft.lookup", "weft.strings", "weft.nn.ctc")
 lazy("initializers", "weft.lookup")
-lazy("nn", "weft.nn.recurrent")
 lazy("compat.v2.feature_column", "weft.feature_column")
+for _space in ("keras.layers", "keras.experimental", "compat.v2.keras.layers"):
+    lazy(_space, "weft.feature_column.feature_layers")

@@ -206,3 +206,38 @@ def test_ids_out_of_range_fail_as_the_step_runs():
 def test_what_is_refused(make, error, message):
     with pytest.raises(error, match=message):
         make()
+
+
+VOCABULARIES = [
+    [[0, 2], [0, 5], [1, 0], [2, 4], [2, 6]],
+    [[0, 2], [0, 4], [1, 0], [2, 3]],
+    [[0, 1], [0, 2], [1, 0], [2, 3], [2, 4]],
+    [[0, 1], [0, 2], [1, 0], [2, 2]],
+]
+
+
+def test_vocabularies(tmp_path):
+    """Ids of words and numbers that are known, and of those that are not: by hash, as TensorFlow's."""
+    path = tmp_path / "names.txt"
+    path.write_text("omar\nstringer\nmarlo\n")
+    inputs = {
+        "w": tf.constant([["marlo", "x"], ["omar", ""], ["yy", "zz z"]]),
+        "i": tf.constant([[3, 4], [5, -1], [12345, 77]]),
+    }
+    by_file, by_list = (
+        fc.categorical_column_with_vocabulary_file,
+        fc.categorical_column_with_vocabulary_list,
+    )
+    layers = [
+        fc.input_layer(inputs, fc.indicator_column(column))
+        for column in (
+            by_file("w", str(path), num_oov_buckets=4),
+            by_list("w", ["omar", "stringer"], num_oov_buckets=3),
+            by_list("i", [5, 4, 3], num_oov_buckets=3),
+            by_list("i", [5, 4, 3], default_value=2, dtype=tf.int32),
+        )
+    ]
+    with tf.Session() as sess:
+        sess.run(tf.tables_initializer())
+        found = [np.argwhere(layer).tolist() for layer in sess.run(layers)]
+    assert found == VOCABULARIES

@@ -21,7 +21,7 @@ def test_collections_and_variables_come_back():
         build()
         meta = tf.train.export_meta_graph()
     with tf.Graph().as_default() as graph, tf.Session() as sess:
-        variables, _ = import_scoped_meta_graph(meta, import_scope="again")
+        variables = import_scoped_meta_graph(meta, import_scope="again")
         assert graph.get_collection("numbers") == [3]
         (y,) = graph.get_collection("outputs")
         assert y.name == "again/net/y:0"
@@ -37,7 +37,7 @@ def test_a_scope_is_exported_alone(tmp_path):
         path = str(tmp_path / "part.meta")
         meta, variables = export_scoped_meta_graph(filename=path, export_scope="net", as_text=True)
     assert "outside" not in [n.name for n in meta.graph_def.node]
-    assert list(variables) == ["v"]
+    assert list(variables) == ["v:0"]
     with tf.Graph().as_default() as graph:
         import_scoped_meta_graph(path)
         assert graph.get_tensor_by_name("y:0").shape.as_list() == [None, 1]

@@ -88,9 +88,10 @@ def print_digests():
 
     import tensorflow.core
 
-    for module in pkgutil.walk_packages(tensorflow.core.__path__, "tensorflow.core."):
-        if module.name.endswith("_pb2"):
-            generated = importlib.import_module(module.name)
+    modules = [m.name for m in pkgutil.walk_packages(tensorflow.core.__path__, "tensorflow.core.")]
+    for module in [*modules, "tensorflow.python.training.checkpoint_state_pb2"]:
+        if module.endswith("_pb2"):
+            generated = importlib.import_module(module)
             for name in sorted(generated.DESCRIPTOR.message_types_by_name):
                 message_class = getattr(generated, name)
                 print(message_class.DESCRIPTOR.full_name, digest(message_class))

@@ -54,6 +54,21 @@ class FeatureColumn:
     def create_state(self, state_manager: Any) -> None:
         """Makes its variables."""
 
+    def _get_config(self) -> dict[str, Any]:
+        """Its arguments as what JSON can hold."""
+        from weft.feature_column import configs
+
+        return configs.arguments_of(self)
+
+    @classmethod
+    def _from_config(
+        cls, config: dict[str, Any], custom_objects: Any = None, columns_by_name: Any = None
+    ) -> Any:
+        """A column with the arguments that `_get_config` gave."""
+        from weft.feature_column import configs
+
+        return configs.column_with(cls, config, custom_objects, columns_by_name)
+
     def __lt__(self, other: Any) -> bool:
         return str(self) < str(other)
 

@@ -10,6 +10,7 @@ from typing import Any
 from weft.framework import context, registry
 from weft.framework.export import export, find
 from weft.framework.graph import Graph
+from weft.framework.graph_keys import GraphKeys
 from weft.framework.importer import import_graph_def
 from weft.framework.operation import Operation
 from weft.framework.scope_names import prepend_name_scope, strip_name_scope
@@ -88,10 +89,17 @@ def _should_include(item: Any, scope: str | None, prefix_only: bool = True) -> b
 
 
 def add_collection(
-    meta: Any, key: Any, graph: Graph, export_scope: str | None, skip: Any = ()
+    meta: Any, key: Any, graph: Graph, export_scope: str | None, exclude: Any = ()
 ) -> None:
-    """Writes one collection into a MetaGraphDef; what has no form there is left out with a warning."""
-    values = [v for v in graph.get_collection_ref(key) if _should_include(v, export_scope)]
+    """Writes one collection into a MetaGraphDef; what has no form there is left out with a warning.
+
+    What is on nodes named in `exclude` is left out too.
+    """
+    values = [
+        v
+        for v in graph.get_collection_ref(key)
+        if _should_include(v, export_scope) and getattr(v, "name", v) not in exclude
+    ]
     if not isinstance(key, (str, bytes)):
         return
     name = key if isinstance(key, str) else key.decode()
@@ -100,8 +108,6 @@ def add_collection(
         out = meta.collection_def[name]
         if to_proto is not None:
             for v in values:
-                if v in skip:
-                    continue
                 message = (
                     to_proto(v, export_scope=export_scope)
                     if _takes_scope(to_proto)
@@ -132,6 +138,11 @@ def add_collection(
             out.float_list.value.extend(values)
         elif isinstance(first, (str, bytes)):
             out.bytes_list.value.extend(v.encode() if isinstance(v, str) else v for v in values)
+        elif type(first).__name__ == "Any" and hasattr(
+            first, "Pack"
+        ):  # protobuf's, of any of its copies
+            for v in values:
+                out.any_list.value.add().MergeFromString(v.SerializeToString())
         elif hasattr(first, "to_proto"):
             for v in values:
                 out.bytes_list.value.append(
@@ -168,6 +179,7 @@ def create_meta_graph_def(
     graph: Graph | None = None,
     export_scope: str | None = None,
     exclude_nodes: Any = None,
+    clear_extraneous_savers: bool = False,
     strip_defaults: bool = False,
 ) -> Any:
     """Returns the MetaGraphDef of a graph."""
@@ -193,8 +205,31 @@ def create_meta_graph_def(
         meta.saver_def.MergeFrom(saver_def)
     keys = graph.get_all_collection_keys() if collection_list is None else collection_list
     for key in keys:
-        add_collection(meta, key, graph, export_scope)
+        if clear_extraneous_savers and key == GraphKeys.SAVERS:
+            meta.collection_def[key].bytes_list.value.append(saver_def.SerializeToString())
+        else:
+            add_collection(meta, key, graph, export_scope, exclude_nodes or ())
     return meta
+
+
+_SAVER_OPS = frozenset(
+    "Save SaveSlices SaveV2 Restore RestoreSlice RestoreV2 MergeV2Checkpoints ShardedFilename "
+    "ShardedFilespec".split()
+)
+
+
+def _nodes_of_other_savers(graph_def: Any, saver_def: Any) -> set[str]:
+    """The nodes of savers other than this one, each of which is in a scope of its own."""
+
+    def scope_of(name: str) -> str:
+        return name.partition(":")[0].rpartition("/")[0] + "/"
+
+    own = set()
+    if saver_def is not None:
+        own = {scope_of(saver_def.save_tensor_name), scope_of(saver_def.restore_op_name)}
+    savers = {node.name for node in graph_def.node if node.op in _SAVER_OPS}
+    scopes = tuple({scope_of(n) for n in savers} - {f"{n}/" for n in savers} - own)
+    return {node.name for node in graph_def.node if node.name.startswith(scopes)}
 
 
 def read_meta_graph_file(filename: str) -> Any:
@@ -254,17 +289,14 @@ def export_scoped_meta_graph(
 
     del save_debug_info  # the lines of ops are in the process that made them only
     graph = graph or context.get_default_graph()
-    exclude: set[str] = set()
-    if clear_extraneous_savers and saver_def is not None:
-        exclude = {
-            saver_def.save_tensor_name,
-            saver_def.restore_op_name,
-            saver_def.filename_tensor_name,
-        }
     if graph_def is None:
         full = graph.as_graph_def(add_shapes=True)
     else:
         full = graph_def
+    exclude = _nodes_of_other_savers(full, saver_def) if clear_extraneous_savers else set()
+    if exclude:
+        kept = [node for node in full.node if node.name not in exclude]
+        full = proto.GraphDef(node=kept, versions=full.versions, library=full.library)
     unbound: list[str] = []
     if export_scope:
         part = proto.GraphDef()
@@ -286,14 +318,14 @@ def export_scoped_meta_graph(
                     unbound.append(text)
                     new.input.append(f"$unbound_inputs_{text}")
             if "_class" in new.attr:
-                kept = [
+                inside = [
                     strip_name_scope(c.decode(), export_scope).encode()
                     for c in new.attr["_class"].list.s
                     if c.decode().startswith("loc:@" + scope)
                 ]
                 del new.attr["_class"].list.s[:]
-                new.attr["_class"].list.s.extend(kept)
-                if not kept:
+                new.attr["_class"].list.s.extend(inside)
+                if not inside:
                     del new.attr["_class"]
         full = part
     else:
@@ -303,16 +335,15 @@ def export_scoped_meta_graph(
     if clear_devices:
         for node in full.node:
             node.device = ""
-    keys = [k for k in graph.get_all_collection_keys() if k not in exclude]
-    if collection_list is not None:
-        keys = list(collection_list)
     meta = create_meta_graph_def(
         meta_info_def=meta_info_def,
         graph_def=full,
         saver_def=saver_def,
-        collection_list=keys,
+        collection_list=collection_list,
         graph=graph,
         export_scope=export_scope,
+        exclude_nodes=exclude,
+        clear_extraneous_savers=clear_extraneous_savers and saver_def is not None,
         strip_defaults=strip_default_attrs,
     )
     if unbound:
@@ -323,13 +354,19 @@ def export_scoped_meta_graph(
     for key in ("variables", "trainable_variables"):
         for v in graph.get_collection(key):
             if hasattr(v, "op") and _should_include(v, export_scope):
-                variables[strip_name_scope(v.op.name, export_scope)] = v
+                variables[strip_name_scope(v.name, export_scope)] = v
     if filename:
         _write(meta, filename, as_text)
     return meta, variables
 
 
-def import_scoped_meta_graph(
+def import_scoped_meta_graph(meta_graph_or_file: Any, **how: Any) -> dict[str, Any]:
+    """Adds the graph and collections of a MetaGraphDef (or a file of one) to a graph; gives its variables by
+    name."""
+    return import_scoped_meta_graph_with_return_elements(meta_graph_or_file, **how)[0]
+
+
+def import_scoped_meta_graph_with_return_elements(
     meta_graph_or_file: Any,
     clear_devices: bool = False,
     graph: Graph | None = None,
@@ -339,8 +376,7 @@ def import_scoped_meta_graph(
     restore_collections_predicate: Callable = lambda key: True,
     return_elements: Any = None,
 ) -> tuple[dict[str, Any], Any]:
-    """Adds the graph and collections of a MetaGraphDef (or a file of one) to a graph; gives its variables by
-    name, and what `return_elements` names."""
+    """As `import_scoped_meta_graph`, with what `return_elements` names."""
     from weft import proto
 
     if context.executing_eagerly():
@@ -373,13 +409,11 @@ def import_scoped_meta_graph(
         if clear_devices:
             for node in graph_def.node:
                 node.device = ""
-        scope = import_scope
-        if scope:
-            scope = graph.unique_name(scope, mark_as_used=False)
+        scope = graph.unique_name(import_scope or "", mark_as_used=False)
         producer = meta.meta_info_def.stripped_op_list
         elements = import_graph_def(
             graph_def,
-            name=scope or "",
+            name=import_scope or scope,
             input_map=input_map,
             producer_op_list=producer if len(producer.op) else None,
             return_elements=return_elements,
@@ -422,7 +456,7 @@ def _restore_collections(
     for key in ("variables", "trainable_variables"):
         for v in graph.get_collection(key, scope=scope):
             if hasattr(v, "op"):
-                variables[strip_name_scope(v.op.name, scope)] = v
+                variables[strip_name_scope(v.name, scope)] = v
     return variables
 
 
@@ -458,7 +492,7 @@ def import_meta_graph_with_return_elements(
     meta = meta_graph_or_file
     if not isinstance(meta, proto.MetaGraphDef):
         meta = read_meta_graph_file(meta)
-    variables, elements = import_scoped_meta_graph(
+    variables, elements = import_scoped_meta_graph_with_return_elements(
         meta,
         clear_devices=clear_devices,
         import_scope=import_scope,
@@ -475,16 +509,15 @@ def _saver_of(meta: Any, variables: dict[str, Any], import_scope: str | None) ->
             "Saver not created because there are no variables in the graph to restore"
         )
         return None
-    try:
-        saver = find("train", "Saver", "tf.train")
-    except AttributeError:
-        find("logging", "warning", "tf.logging")(
-            "The meta graph was imported without its saver: weft has no tf.train.Saver yet."
-        )
-        return None
-    if meta.HasField("saver_def"):
-        return saver(saver_def=meta.saver_def, name=import_scope)
-    return saver()
+    saver = find("train", "Saver", "tf.train")
+    if not meta.HasField("saver_def"):
+        return saver()
+    # The scope that the graph came into may be another than the one that was asked for.
+    scope = import_scope
+    for name, variable in variables.items():
+        scope = variable.name.removesuffix(name)
+        break
+    return saver(saver_def=meta.saver_def, name=scope)
 
 
 @export("train.export_meta_graph")

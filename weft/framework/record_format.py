@@ -17,10 +17,14 @@ _FOOTER = struct.Struct("<I")
 HEADER_SIZE, FOOTER_SIZE = _HEADER.size, _FOOTER.size
 
 
-def masked_crc(data: bytes) -> int:
-    """The checksum as it is stored: rotated and shifted, so that checksums of checksums are sound."""
-    crc = _checksum(data)
+def masked(crc: int) -> int:
+    """A checksum as it is stored: rotated and shifted, so that checksums of checksums are sound."""
     return ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
+
+
+def masked_crc(data: bytes) -> int:
+    """The checksum of bytes, as it is stored."""
+    return masked(_checksum(data))
 
 
 @functools.lru_cache(1024)
@@ -30,9 +34,7 @@ def _header(length: int) -> bytes:
 
 def framed(record: bytes) -> bytes:
     """A record as it stands in a file."""
-    crc = _checksum(record)
-    masked = ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
-    return b"".join((_header(len(record)), record, _FOOTER.pack(masked)))
+    return b"".join((_header(len(record)), record, _FOOTER.pack(masked_crc(record))))
 
 
 def corrupted(offset: int, why: str = "corrupted record") -> errors.DataLossError:

@@ -116,15 +116,20 @@ def _encode(array, dtype, shape):
             )
         message.tensor_content = array.tobytes()
         return message
-    flat = array.ravel()
+    add_values(message, array, dtype)
+    return message
+
+
+def add_values(tensor: Any, array: np.ndarray, dtype: dtypes.DType) -> None:
+    """Adds the elements of an array to the field of a `TensorProto` that holds values of their type."""
+    flat = array.reshape(-1)
     if dtype in (dtypes.float16, dtypes.bfloat16):
         flat = flat.view(np.uint16)
     elif dtype.is_complex:
         flat = flat.view(flat.real.dtype)
     elif dtype.is_quantized:
         flat = flat.view(dtype.np[0])
-    getattr(message, _VALUE_FIELDS[dtype]).extend(flat.tolist())
-    return message
+    getattr(tensor, _VALUE_FIELDS[dtype]).extend(flat.tolist())
 
 
 def make_ndarray(tensor: Any) -> np.ndarray:

@@ -2,6 +2,9 @@
 # ruff: noqa: F401
 
 import weft.ops.audio.features
+import weft.ops.ctc.decoders
+import weft.ops.ctc.edit_distance
+import weft.ops.ctc.loss
 import weft.ops.flow.optional
 import weft.ops.image.boxes
 import weft.ops.image.codecs
@@ -12,9 +15,13 @@ import weft.ops.image.glimpse
 import weft.ops.image.resize
 import weft.ops.image.scale_translate
 import weft.ops.image.suppression
+import weft.ops.io.csv
 import weft.ops.io.decode
 import weft.ops.io.files
 import weft.ops.io.parsing
+import weft.ops.io.parsing_sequences
+import weft.ops.io.reader_ops
+import weft.ops.io.readers
 import weft.ops.io.tensors
 import weft.ops.io.wav
 import weft.ops.linalg.batch_forms
@@ -26,7 +33,11 @@ import weft.ops.linalg.qr
 import weft.ops.linalg.solve
 import weft.ops.linalg.triangular
 import weft.ops.linalg.tridiagonal
+import weft.ops.lookup.remapping
 import weft.ops.lookup.table_ops
+import weft.ops.quantization.fake
+import weft.ops.quantization.quantized
+import weft.ops.quantization.there_and_back
 import weft.ops.queues.accumulator_classes
 import weft.ops.queues.accumulators
 import weft.ops.queues.barrier
@@ -36,6 +47,8 @@ import weft.ops.queues.queue_ops
 import weft.ops.queues.session_handles
 import weft.ops.queues.staging
 import weft.ops.ragged
+import weft.ops.random.candidates
+import weft.ops.sets.operations
 import weft.ops.signal.fourier
 import weft.ops.sparse.arithmetic
 import weft.ops.sparse.conversions
@@ -44,6 +57,7 @@ import weft.ops.sparse.embedding
 import weft.ops.sparse.functions
 import weft.ops.sparse.serialize
 import weft.ops.sparse.tensors_map
+import weft.ops.state.checkpoint
 import weft.ops.strings.base64_text
 import weft.ops.strings.case
 import weft.ops.strings.hashing

@@ -1,4 +1,5 @@
-"""Which public functions take sparse and ragged tensors as well. Imported before the functions are exported."""
+"""Which public functions take sparse and ragged tensors, or linear operators, as well. Imported before the
+functions are exported."""
 
 from __future__ import annotations
 
@@ -45,3 +46,8 @@ _OWN = {
 for _module, _names in _OWN.items():
     for _name in _names.split():
         take_calls(f"weft.ops.ragged.{_module}", _name, _name)
+
+# -- linear operators in place of matrices --------------------------------------------------------------------
+
+_OF_MATRICES = "linalg.adjoint cholesky linalg.det linalg.diag_part linalg.inv linalg.logdet matmul linalg.solve trace"
+take_calls("weft.linalg.operator_calls", "call", *_OF_MATRICES.split())

@@ -57,5 +57,6 @@ for _key in (
     GraphKeys.LOCAL_VARIABLES,
     GraphKeys.MODEL_VARIABLES,
     GraphKeys.GLOBAL_STEP,
+    GraphKeys.METRIC_VARIABLES,
 ):
     register_proto_function(_key, _variable_message, _to_message, _from_message)

@@ -185,6 +185,91 @@ rows += [
     parse("names of some", [FULL, OTHER], [IDS], names=[b"first"], error_=BAD),
 ]
 
+# -- sequences ---------------------------------------------------------------------------------------
+
+ONE = sequence(
+    [(b"id", ints(4)), (b"tags", texts(b"p", b"q"))],
+    [
+        (b"x", [floats(1.0, 2.0), floats(3.0, 4.0)]),
+        (b"words", [texts(b"a"), texts(), texts(b"b", b"cc"), b""]),
+    ],
+)
+TWO = sequence([(b"w", floats(0.5))], [(b"x", [floats(5.0, 6.0)]), (b"n", [ints(1, 2), ints(3)])])
+BARE = sequence([], [])
+
+
+def sequences(
+    label, examples, context=(), dense=(), lists=(), dense_lists=(), may_miss=(), **options
+):
+    """Rows of the op for one sequence and of that for several; `dense` as in `parse`."""
+    empty = {FLOAT: NO_FLOATS, INT64: NO_INTS, STRING: NO_TEXTS}
+    shared = dict(
+        context_dense_defaults=[empty[d[1]] if d[3] is None else lit(d[3], d[1]) for d in dense],
+        context_sparse_types=[kind for _, kind in context],
+        context_dense_shapes=[Shape(d[2]) for d in dense],
+        feature_list_sparse_types=[kind for _, kind in lists],
+        feature_list_dense_types=[d[1] for d in dense_lists],
+        feature_list_dense_shapes=[Shape(d[2]) for d in dense_lists],
+    )
+    keys = dict(
+        context_sparse_keys=[key for key, _ in context],
+        context_dense_keys=[d[0] for d in dense],
+        feature_list_sparse_keys=[key for key, _ in lists],
+        feature_list_dense_keys=[d[0] for d in dense_lists],
+    )
+    several = row(
+        "ParseSequenceExample",
+        label,
+        grad_=False,
+        serialized=strings(*examples),
+        debug_name=strings(),
+        feature_list_dense_missing_assumed_empty=[key.decode() for key in may_miss],
+        Ncontext_sparse=len(context),
+        Ncontext_dense=len(dense),
+        Nfeature_list_sparse=len(lists),
+        Nfeature_list_dense=len(dense_lists),
+        **dict(
+            {name: [key.decode() for key in given] for name, given in keys.items()},
+            **dict(shared, **options),
+        ),
+    )
+    one = row(
+        "ParseSingleSequenceExample",
+        label,
+        grad_=False,
+        serialized=text(examples[0]),
+        feature_list_dense_missing_assumed_empty=const(strings(*may_miss)),
+        debug_name=text(b""),
+        **dict(
+            {name: [const(text(key)) for key in given] for name, given in keys.items()},
+            **dict(shared, **options),
+        ),
+    )
+    return several + one
+
+
+X = (b"x", FLOAT, (2,))
+rows += [
+    sequences("context", [ONE, TWO], [(b"tags", STRING), (b"w", FLOAT)]),
+    sequences(
+        "dense context", [ONE, TWO], dense=[(b"id", INT64, (), -1), (b"w", FLOAT, (1,), [9.0])]
+    ),
+    sequences(
+        "lists", [ONE, TWO, BARE], lists=[(b"words", STRING), (b"x", FLOAT), (b"n", INT64)][:2]
+    ),
+    sequences("dense lists", [ONE, TWO], dense_lists=[X]),
+    sequences("dense lists that may miss", [BARE, ONE], dense_lists=[X], may_miss=[b"x"]),
+    sequences(
+        "all", [ONE, TWO], [(b"tags", STRING)], [(b"id", INT64, (), 0)], [(b"words", STRING)], [X]
+    ),
+    sequences("missing", [BARE], dense=[(b"id", INT64, (), None)], error_=BAD),
+    sequences("a list missing", [BARE], dense_lists=[X], error_=BAD),
+    sequences("of another kind", [ONE], [(b"id", STRING)], error_=BAD),
+    sequences("a list of another kind", [ONE], lists=[(b"x", INT64)], error_=BAD),
+    sequences("a list of another size", [ONE], dense_lists=[(b"x", FLOAT, (3,))], error_=BAD),
+    sequences("no SequenceExample", [b"\x0a\x05abc"], [(b"id", INT64)], error_=BAD),
+]
+
 # -- bytes -------------------------------------------------------------------------------------------
 
 RAW = ("float16", "float32", "float64", "int32", "uint16", "uint8", "int16", "int8", "int64")
@@ -253,6 +338,60 @@ rows += [
         error_="DataLossError",
     ),
     row("DecodeCompressed", "unknown", bytes=text(b"ab"), compression_type="LZ4", error_=BAD),
+]
+
+# -- lines -------------------------------------------------------------------------------------------
+
+
+def csv(label, lines, defaults, **options):
+    """A row of DecodeCSV; the defaults are (dtype, value or None)."""
+    made = [lit([] if value is None else [value], kind) for kind, value in defaults]
+    return row("DecodeCSV", label, records=strings(*lines), record_defaults=made, **options)
+
+
+EVERY = [
+    ("float32", None),
+    ("float64", None),
+    ("int32", None),
+    ("int64", None),
+    ("string", None),
+]
+rows += [
+    csv("", [b"1.5,-2e3,7, 8 ,abc", b"0.25,1,-3,9000000000,"], EVERY[:4] + [("string", b"-")]),
+    csv(
+        "in quotes",
+        [b'"1","a ""b"", c",x', b'2,"",""'],
+        [EVERY[2], ("string", b"none"), ("string", b"no")],
+    ),
+    csv(
+        "defaults",
+        [b",,", b"1,NA,x"],
+        [("int32", 5), ("float32", 0.5), ("string", b"s")],
+        na_value="NA",
+    ),
+    csv("other delimiter", [b"1\t2", b"3\t"], [EVERY[0], ("int64", 9)], field_delim="\t"),
+    csv("quotes are letters", [b'"a",b"', b'c,"'], [EVERY[4], EVERY[4]], use_quote_delim=False),
+    csv("some columns", [b"a,1,b,2", b"c,3,d,4,e"], [EVERY[2], EVERY[3]], select_cols=[1, 3]),
+    csv(
+        "some columns in quotes",
+        [b'a,"1",b,2', b"c,3,d,4,e"],
+        [EVERY[2], EVERY[3]],
+        select_cols=[1, 3],
+    ),
+    csv("line ends", [b"1,2\r\n", b"\n3,\r4"][1:], [EVERY[2], EVERY[2]]),
+    csv("a line end within", [b"1,2\r\n"], [EVERY[2], EVERY[2]], error_=BAD),
+    csv("a list of none", [], [EVERY[2], EVERY[4]]),
+    csv("too few", [b"1,2", b"3"], [EVERY[2], EVERY[2]], error_=BAD),
+    csv("too many", [b"1,2,3"], [EVERY[2], EVERY[2]], error_=BAD),
+    csv("nothing", [b""], [EVERY[4]], error_=BAD),
+    csv("missing", [b"1,"], [EVERY[2], EVERY[2]], error_=BAD),
+    csv("no int", [b"1,x"], [EVERY[2], EVERY[2]], error_=BAD),
+    csv("large", [b"3000000000"], [EVERY[2]], error_=BAD),
+    csv("no float", [b"1..5"], [EVERY[0]], error_=BAD),
+    csv("a quote within", [b'a"b'], [EVERY[4]], error_=BAD),
+    csv("a lone quote", [b'"a"b"'], [EVERY[4]], error_=BAD),
+    csv("an open quote", [b'"ab'], [EVERY[4]], error_=BAD),
+    csv("two defaults", [b"1"], [EVERY[2]], field_delim=",,", error_=(BAD, "ValueError")),
 ]
 
 # -- tensors, JSON, names ----------------------------------------------------------------------------

@@ -77,7 +77,7 @@ def test_bytes_that_are_no_feature(raw, kind, plain):
     np.testing.assert_array_equal(found.values, np.array(values, found.values.dtype))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(data=st.binary(max_size=60), at=st.integers(0, 3))
 def test_bytes_that_are_no_example(data, at):
     rows = [example(a=feature(INT, [1]))] * 4
@@ -156,7 +156,7 @@ def test_json():
     assert run(parsed) == {"a": 7}
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(data=st.binary(max_size=80))
 def test_bytes_that_are_no_tensor_json_or_sound(data):
     with tf.Graph().as_default(), tf.Session() as session:

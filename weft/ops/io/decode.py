@@ -11,7 +11,7 @@ from weft.framework import compression, dtypes, errors
 from weft.framework.export import export
 from weft.framework.registry import op
 from weft.framework.shape_rules import same, scalar
-from weft.ops.io.byte_strings import string_array
+from weft.ops.strings.elements import of
 
 
 def _numbers(data: bytes, dtype: dtypes.DType, little_endian: bool, shape: tuple) -> np.ndarray:
@@ -150,7 +150,7 @@ def decode_compressed_op(xp, bytes, *, compression_type):
         compression.InflatedStream(io.BytesIO(row), compression_type).read()
         for row in bytes.reshape(-1)
     ]
-    return string_array(found, bytes.shape)
+    return of(found, bytes.shape)
 
 
 decode_compressed_op.shape(same)

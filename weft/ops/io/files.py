@@ -9,13 +9,13 @@ from weft.framework import file_system
 from weft.framework.export import export
 from weft.framework.registry import op
 from weft.framework.shape_rules import rank_at_most, scalar
-from weft.ops.io.byte_strings import string_array, string_scalar
+from weft.ops.strings.elements import of
 
 
 @op("ReadFile", "filename: string -> contents: string", host=True)
 def read_file_op(xp, filename):
     """All bytes of a file."""
-    return string_scalar(file_system.read_file(os.fsdecode(filename[()])))
+    return file_system.read_file(os.fsdecode(filename[()]))
 
 
 @read_file_op.shape
@@ -63,7 +63,7 @@ def matching_files_op(xp, pattern):
     found: set[str] = set()
     for one in pattern.reshape(-1):
         found.update(file_system.glob(os.fsdecode(one)))
-    return string_array([os.fsencode(name) for name in sorted(found)])
+    return of(map(os.fsencode, sorted(found)), len(found))
 
 
 @matching_files_op.shape
@@ -88,13 +88,13 @@ def matching_files(pattern: Any, name: str | None = None) -> Any:
 )
 def sharded_filename(xp, basename, shard, num_shards):
     """The name of one of several files: `base-00002-of-00010`."""
-    return string_scalar(b"%s-%05d-of-%05d" % (basename[()], int(shard), int(num_shards)))
+    return b"%s-%05d-of-%05d" % (basename[()], int(shard), int(num_shards))
 
 
 @op("ShardedFilespec", "basename: string, num_shards: int32 -> filename: string", host=True)
 def sharded_filespec(xp, basename, num_shards):
     """The pattern that matches all of several files: `base-?????-of-00010`."""
-    return string_scalar(b"%s-?????-of-%05d" % (basename[()], int(num_shards)))
+    return b"%s-?????-of-%05d" % (basename[()], int(num_shards))
 
 
 @sharded_filename.shape

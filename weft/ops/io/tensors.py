@@ -10,7 +10,7 @@ from weft.framework import dtypes, errors
 from weft.framework.export import export
 from weft.framework.registry import op
 from weft.framework.shape_rules import same
-from weft.ops.io.byte_strings import string_array, string_scalar
+from weft.ops.strings.elements import of
 
 
 def content_proto(array: np.ndarray) -> Any:
@@ -32,7 +32,7 @@ def content_proto(array: np.ndarray) -> Any:
 @op("SerializeTensor", "tensor: T -> serialized: string", "T: type", host=True)
 def serialize_tensor_op(xp, tensor, *, T):
     """A tensor as a serialized TensorProto."""
-    return string_scalar(content_proto(np.asarray(tensor)).SerializeToString())
+    return content_proto(np.asarray(tensor)).SerializeToString()
 
 
 @serialize_tensor_op.shape
@@ -141,7 +141,7 @@ def decode_json_example_op(xp, json_examples):
                 None, None, f"Error while parsing JSON of example {i}: {e}"
             ) from None
         out.append(message.SerializeToString())
-    return string_array(out, json_examples.shape)
+    return of(out, json_examples.shape)
 
 
 decode_json_example_op.shape(same)

@@ -11,7 +11,6 @@ from weft.framework import errors
 from weft.framework.export import export
 from weft.framework.registry import op
 from weft.framework.shape_rules import fail, rank, scalar
-from weft.ops.io.byte_strings import string_scalar
 
 # RIFF and its length, WAVE, the format chunk, "data" and its length.
 _HEADER = struct.Struct("<4sI4s4sIHHIIHH4sI")
@@ -155,7 +154,7 @@ decode_wav_op.not_differentiable()
 @op("EncodeWav", "audio: float, sample_rate: int32 -> contents: string", host=True)
 def encode_wav_op(xp, audio, sample_rate):
     """A WAV file of samples between -1 and 1."""
-    return string_scalar(encoded(audio, int(sample_rate)))
+    return encoded(audio, int(sample_rate))
 
 
 @encode_wav_op.shape

@@ -13,7 +13,7 @@ from weft.framework.tensor_shape import as_shape
 from weft.ops.by_name import raw
 from weft.ops.math.dtype_sets import NUMBERS
 
-_WHY = "Shapes of all inputs must match; Dimensions must be equal"
+_WHY = "Inputs must have the same size and shape; Dimensions must be equal"
 
 
 def _total(xp: Any, inputs: list[Any]) -> Any:

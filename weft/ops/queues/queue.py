@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -232,6 +233,11 @@ class _Taking:
                 raise queue.out_of_range(1, size)
             return NOT_YET
         return queue.contents.take(1)[0].values()
+
+
+def taking(queue: Queue) -> Callable[[], Any]:
+    """An attempt to take out one element, for those who do more with it while they have the queue's lock."""
+    return _Taking(queue)
 
 
 class _TakingMany:

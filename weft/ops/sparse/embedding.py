@@ -63,7 +63,10 @@ def safe_embedding_lookup_sparse(
         if sparse_weights is not None:
             weights = SparseTensor(ids.indices, sparse_weights.values, ids.dense_shape)
         zero = convert_to_tensor(0, dtype=ids.values.dtype.base_dtype)
-        ids, weights = _only(ids, weights, raw.GreaterEqual(ids.values, zero))
+        valid = raw.GreaterEqual(ids.values, zero)
+        if weights is not None:  # which must be as many
+            valid = raw.LogicalAnd(valid, raw.Fill(raw.Shape(weights.values), True))
+        ids, weights = _only(ids, weights, valid)
         if combiner != "sum" and weights is not None:
             zero = convert_to_tensor(0, dtype=weights.values.dtype.base_dtype)
             ids, weights = _only(ids, weights, raw.Greater(weights.values, zero))

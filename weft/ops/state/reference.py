@@ -169,7 +169,7 @@ def assign(ctx, ref, value, *, validate_shape):
 @assign.shape
 def _(ref, value, *, validate_shape):
     return (
-        merge(ref, value, "Shapes of the variable and its value must be equal")
+        merge(ref, value, "Assign requires shapes of both tensors to match")
         if validate_shape
         else value
     )

@@ -9,7 +9,6 @@ import numpy as np
 from weft.framework import errors
 from weft.framework.registry import op
 from weft.framework.shape_rules import scalars, text
-from weft.ops.io.byte_strings import string_scalar
 from weft.ops.io.tensors import content_proto
 from weft.ops.summary import histogram
 
@@ -34,8 +33,8 @@ def tag_text(tag: bytes) -> str:
         raise invalid(f"A tag has to be text in UTF-8, got {tag!r}") from None
 
 
-def serialized(summary: Any) -> np.ndarray:
-    return string_scalar(summary.SerializeToString())
+def serialized(summary: Any) -> bytes:
+    return summary.SerializeToString()
 
 
 def new_summary() -> Any:

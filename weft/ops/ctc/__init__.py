@@ -1,0 +1,1 @@
+"""Connectionist temporal classification: sequences of labels in longer sequences of classes."""

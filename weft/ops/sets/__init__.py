@@ -1,0 +1,1 @@
+"""Sets along the last dimension of tensors."""
