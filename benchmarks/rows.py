@@ -52,6 +52,8 @@ ROWS = (
     _row("cond", "cond", "control_flow.cond", "µs", Bound(0.4)),
     _row("py_func", "py_func", "control_flow.py_func", "µs", Bound(0.5)),
     _row("queue", "queue put and get", "queue_ops.pair", "µs", Bound(1.0)),
+    _row("examples", "parse_example, 128 Examples", "parse_example.batch", "µs", Bound(1.2)),
+    _row("one_example", "parse_single_example", "parse_example.one", "µs", Bound(1.2)),
     _row("random", "10M random_normal", "random_normal.draw", "ms", Bound(0.8)),
     _row("sparse_sgd", "embedding 1M × 32, SGD", "embedding.sgd", "ms", Bound(0.7)),
     _row("sparse_adam", "embedding 1M × 32, Adam", "embedding.adam", "ms", Bound(0.7)),
@@ -59,8 +61,11 @@ ROWS = (
         "sparse_matmul", "sparse × dense, 100k elements", "sparse_matmul.forward", "ms", Bound(1.2)
     ),
     _row("sparse_grad", "the same with gradients", "sparse_matmul.step", "ms", Bound(1.2)),
+    _row("hash_bucket", "hash buckets of 100,000 strings", "strings.buckets", "ms", Bound(2.0)),
+    _row("lookup", "table lookup of 100,000 strings", "strings.lookup", "ms", Bound(2.0)),
     _row("eager_add", "eager scalar add", "eager.add", "µs", Bound(0.5)),
     _row("eager_mlp", "eager MLP step", "eager.step", "ms", Bound(0.8)),
+    _row("jpegs", "1,000 JPEGs decoded and resized", "jpegs.all", "s", Bound(1.2)),
     _row("memory_steps", "memory, 10,000 steps", "memory.steps", "×", Bound(1.05, "start")),
     _row("memory_plans", "memory, 1,000 plans", "memory.plans", "×", Bound(1.05, "start")),
 )

@@ -18,7 +18,7 @@ TOP_PACKAGES = {"studio", "testing"}
 
 LIBRARIES_MAY = {"proto", "framework", "ops"}
 # What any library may have of a room that is otherwise closed to it.
-PUBLIC_MODULES = {"weft.runtime.session", "weft.runtime.devices"}
+PUBLIC_MODULES = {"weft.runtime.session", "weft.runtime.devices", "weft.studio.timeline"}
 # What one room may have beyond the rule, each with its reason: a room or a module.
 ALSO_MAY = {
     # Runs kernels at once, with the engine's array namespaces, on resources of the same store.

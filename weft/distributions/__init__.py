@@ -12,3 +12,6 @@ import weft.distributions.multinomial
 import weft.distributions.normal
 import weft.distributions.student_t
 import weft.distributions.uniform  # noqa: F401
+from weft.framework.export import public as _public
+
+__getattr__, __dir__ = _public("distributions")

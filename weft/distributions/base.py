@@ -15,7 +15,7 @@ from weft.framework.export import export, export_all
 from weft.framework.tensor import Tensor
 
 
-@export("distributions.ReparameterizationType")
+@export("distributions.ReparameterizationType", "contrib.distributions.ReparameterizationType")
 class ReparameterizationType:
     """How samples depend on parameters. Each instance is only equal to itself."""
 
@@ -33,11 +33,12 @@ class ReparameterizationType:
 
 FULLY_REPARAMETERIZED = ReparameterizationType("FULLY_REPARAMETERIZED")
 NOT_REPARAMETERIZED = ReparameterizationType("NOT_REPARAMETERIZED")
-export_all(
-    "distributions",
-    FULLY_REPARAMETERIZED=FULLY_REPARAMETERIZED,
-    NOT_REPARAMETERIZED=NOT_REPARAMETERIZED,
-)
+for _space in ("distributions", "contrib.distributions"):
+    export_all(
+        _space,
+        FULLY_REPARAMETERIZED=FULLY_REPARAMETERIZED,
+        NOT_REPARAMETERIZED=NOT_REPARAMETERIZED,
+    )
 
 
 def parameters_of(local_names: dict[str, Any]) -> dict[str, Any]:
@@ -45,7 +46,7 @@ def parameters_of(local_names: dict[str, Any]) -> dict[str, Any]:
     return {k: v for k, v in local_names.items() if not k.startswith("__") and k != "self"}
 
 
-@export("distributions.Distribution")
+@export("distributions.Distribution", "contrib.distributions.Distribution")
 class Distribution:
     """A batch of distributions of one kind.
 

@@ -78,31 +78,6 @@ class Bernoulli(ScalarDistribution):
         return tf.cast(self.probs > 0.5, self.dtype)
 
 
-@export("contrib.distributions.BernoulliWithSigmoidProbs")
-class BernoulliWithSigmoidProbs(Bernoulli):
-    """`Bernoulli` whose probabilities are the sigmoid of `logits`."""
-
-    def __init__(
-        self,
-        logits: Any = None,
-        dtype: Any = tf.int32,
-        validate_args: bool = False,
-        allow_nan_stats: bool = True,
-        name: str = "BernoulliWithSigmoidProbs",
-    ):
-        parameters = parameters_of(locals())
-        with tf.name_scope(name) as name:
-            probs = tf.nn.sigmoid(logits, name="sigmoid_probs")
-            super().__init__(
-                probs=probs,
-                dtype=dtype,
-                validate_args=validate_args,
-                allow_nan_stats=allow_nan_stats,
-                name=name,
-            )
-        self._parameters = parameters
-
-
 @RegisterKL(Bernoulli, Bernoulli)
 def _kl(a: Any, b: Any, name: str | None = None) -> Any:
     with tf.name_scope(name, "kl_bernoulli_bernoulli", values=[a.logits, b.logits]):

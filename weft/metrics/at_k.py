@@ -25,7 +25,7 @@ from weft.variables.assignment import assign_add
 _double = dtypes.float64
 
 
-def _name(what: str, k: Any, class_id: Any = None) -> str:
+def at_k_name(what: str, k: Any, class_id: Any = None) -> str:
     name = f"{what}_at_k" if k is None else f"{what}_at_{k:d}"
     return name if class_id is None else f"{name}_class{class_id}"
 
@@ -59,8 +59,8 @@ def _hits_part(
         predicted, wanted = predicted.only(class_id), wanted.only(class_id)
     hits = predicted.size_with(wanted)
     misses = misses_of(predicted, wanted) - hits
-    tp, more_tp = _streamed(_name("true_positive", k, class_id), hits, weights)
-    other, more_other = _streamed(_name(misses_name, k, class_id), misses, weights)
+    tp, more_tp = _streamed(at_k_name("true_positive", k, class_id), hits, weights)
+    other, more_other = _streamed(at_k_name(misses_name, k, class_id), misses, weights)
     value = raw.RealDiv(tp, tp + other, name=scope)
     update = raw.RealDiv(more_tp, more_tp + more_other, name="update")
     return collected(value, update, *collections)
@@ -81,7 +81,7 @@ def precision_at_top_k(
 
     Labels are a tensor or SparseTensor with a row for each row of `predictions_idx`.
     """
-    with name_scope(name, _name("precision", k, class_id), (predictions_idx, weights)) as scope:
+    with name_scope(name, at_k_name("precision", k, class_id), (predictions_idx, weights)) as scope:
         return _hits_part(
             labels,
             predictions_idx,
@@ -110,7 +110,7 @@ def recall_at_top_k(
 
     Labels are a tensor or SparseTensor with a row for each row of `predictions_idx`.
     """
-    with name_scope(name, _name("recall", k, class_id), (predictions_idx, weights)) as scope:
+    with name_scope(name, at_k_name("recall", k, class_id), (predictions_idx, weights)) as scope:
         return _hits_part(
             labels,
             predictions_idx,
@@ -136,7 +136,7 @@ def precision_at_k(
     name: str | None = None,
 ) -> tuple[Any, Any]:
     """Returns how many of the k best predictions so far were among the labels, and the update."""
-    with name_scope(name, _name("precision", k, class_id), (predictions, weights)) as scope:
+    with name_scope(name, at_k_name("precision", k, class_id), (predictions, weights)) as scope:
         _, best = top_k(predictions, k)
         rest = metrics_collections, updates_collections, scope
         return precision_at_top_k(labels, best, k, class_id, weights, *rest)
@@ -154,7 +154,7 @@ def recall_at_k(
     name: str | None = None,
 ) -> tuple[Any, Any]:
     """Returns how many of the labels so far were among the k best predictions, and the update."""
-    with name_scope(name, _name("recall", k, class_id), (predictions, weights)) as scope:
+    with name_scope(name, at_k_name("recall", k, class_id), (predictions, weights)) as scope:
         _, best = top_k(predictions, k)
         rest = metrics_collections, updates_collections, scope
         return recall_at_top_k(labels, best, k, class_id, weights, *rest)
@@ -224,20 +224,33 @@ def average_precision_at_k(
     """Returns the mean of the average precisions of the rows so far, and the operation that adds a batch."""
     if k < 1:
         raise ValueError(f"Invalid k={k}.")
-    with name_scope(name, _name("average_precision", k), (predictions, weights)) as scope:
+    with name_scope(name, at_k_name("average_precision", k), (predictions, weights)) as scope:
         _, best = top_k(predictions, k)
         labels = _within(labels, shape(predictions, out_type=dtypes.int64)[-1])
-        with name_scope(scope, "average_precision_at_top_k", (best, weights)) as scope:
-            each = average_precision(labels, best)
-            if weights is not None:
-                weights = broadcast_weights(cast(weights, _double), each)
-                each = each * weights
-            count = cast(size(each), _double) if weights is None else reduce_sum(weights)
-            most, more = _streamed("max", count, None)
-            total, longer = _streamed("total", reduce_sum(each), None)
-            value = div_no_nan(total, most, name="mean")
-            update = div_no_nan(longer, more, name=scope)
-            return collected(value, update, metrics_collections, updates_collections)
+        rest = metrics_collections, updates_collections, scope
+        return average_precision_at_top_k(labels, best, weights, *rest)
+
+
+def average_precision_at_top_k(
+    labels: Any,
+    predictions_idx: Any,
+    weights: Any,
+    metrics_collections: Any,
+    updates_collections: Any,
+    name: str | None,
+) -> tuple[Any, Any]:
+    """The mean of the average precisions of the rows so far, and the operation that adds a batch."""
+    with name_scope(name, "average_precision_at_top_k", (predictions_idx, weights)) as scope:
+        each = average_precision(labels, predictions_idx)
+        if weights is not None:
+            weights = broadcast_weights(cast(weights, _double), each)
+            each = each * weights
+        count = cast(size(each), _double) if weights is None else reduce_sum(weights)
+        most, more = _streamed("max", count, None)
+        total, longer = _streamed("total", reduce_sum(each), None)
+        value = div_no_nan(total, most, name="mean")
+        update = div_no_nan(longer, more, name=scope)
+        return collected(value, update, metrics_collections, updates_collections)
 
 
 @metric

@@ -17,7 +17,7 @@ from weft.variables.assignment import assign_add
 from weft.variables.scope import variable_scope
 
 
-def _as_bools(predictions: Any, labels: Any, weights: Any) -> tuple[Any, Any, Any]:
+def as_bools(predictions: Any, labels: Any, weights: Any) -> tuple[Any, Any, Any]:
     return aligned(cast(predictions, dtypes.bool), cast(labels, dtypes.bool), weights)
 
 
@@ -47,7 +47,7 @@ def _outcome(
 ) -> tuple[Any, Any]:
     """Counts an outcome such as `false_positives`."""
     with variable_scope(name, kind, (predictions, labels, weights)):
-        predictions, labels, weights = _as_bools(predictions, labels, weights)
+        predictions, labels, weights = as_bools(predictions, labels, weights)
         positive = predictions if kind.endswith("positives") else raw.LogicalNot(predictions)
         agree = raw.Equal(predictions, labels)
         right = agree if kind.startswith("true") else raw.LogicalNot(agree)
@@ -111,7 +111,7 @@ def false_negatives(
     return _outcome("false_negatives", labels, predictions, weights, *rest)
 
 
-def _part(hits: Any, misses: Any, name: str) -> Any:
+def part(hits: Any, misses: Any, name: str) -> Any:
     """The part of the hits in both; 0 if there are none."""
     both = hits + misses
     return where(raw.Greater(both, 0.0), raw.RealDiv(hits, both), raw.ZerosLike(both), name)
@@ -128,11 +128,11 @@ def precision(
 ) -> tuple[Any, Any]:
     """Returns how many of what has been predicted true were so, and the operation that adds a batch."""
     with variable_scope(name, "precision", (predictions, labels, weights)):
-        predictions, labels, weights = _as_bools(predictions, labels, weights)
+        predictions, labels, weights = as_bools(predictions, labels, weights)
         hits, more_hits = true_positives(labels, predictions, weights)
         misses, more_misses = false_positives(labels, predictions, weights)
-        value = _part(hits, misses, "value")
-        update = _part(more_hits, more_misses, "update_op")
+        value = part(hits, misses, "value")
+        update = part(more_hits, more_misses, "update_op")
         return collected(value, update, metrics_collections, updates_collections)
 
 
@@ -147,9 +147,9 @@ def recall(
 ) -> tuple[Any, Any]:
     """Returns how many of what was true have been predicted so, and the operation that adds a batch."""
     with variable_scope(name, "recall", (predictions, labels, weights)):
-        predictions, labels, weights = _as_bools(predictions, labels, weights)
+        predictions, labels, weights = as_bools(predictions, labels, weights)
         hits, more_hits = true_positives(labels, predictions, weights)
         misses, more_misses = false_negatives(labels, predictions, weights)
-        value = _part(hits, misses, "value")
-        update = _part(more_hits, more_misses, "update_op")
+        value = part(hits, misses, "value")
+        update = part(more_hits, more_misses, "update_op")
         return collected(value, update, metrics_collections, updates_collections)

@@ -38,15 +38,10 @@ class Outcomes:
         thresholds: list[float],
         weights: Any = None,
         kinds: tuple[str, ...] = ("tp", "fn", "tn", "fp"),
+        of_unit: bool = True,
     ):
         predictions = conversion.convert_to_tensor(predictions)
-        what = "predictions must be in [0, 1]"
-        zero, one = (cast(x, predictions.dtype) for x in (0.0, 1.0))
-        checks = [
-            assert_greater_equal(predictions, zero, message=what),
-            assert_less_equal(predictions, one, message=what),
-        ]
-        with control_dependencies([c for c in checks if c is not None]):
+        with control_dependencies(in_unit(predictions) if of_unit else []):
             predictions, labels, weights = aligned(
                 cast(predictions, dtypes.float32), cast(labels, dtypes.bool), weights
             )
@@ -76,6 +71,17 @@ class Outcomes:
         value = compute("value", **self.values)
         update = compute("update_op", **self.updates)
         return collected(value, update, metrics_collections, updates_collections)
+
+
+def in_unit(predictions: Any) -> list[Any]:
+    """Checks that predictions are probabilities."""
+    what = "predictions must be in [0, 1]"
+    zero, one = (cast(x, predictions.dtype) for x in (0.0, 1.0))
+    checks = [
+        assert_greater_equal(predictions, zero, message=what),
+        assert_less_equal(predictions, one, message=what),
+    ]
+    return [c for c in checks if c is not None]
 
 
 def evenly(count: int, last: float = 1.0 + _EPSILON) -> list[float]:

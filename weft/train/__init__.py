@@ -10,13 +10,21 @@ import weft.train.coordinator
 import weft.train.decay
 import weft.train.gradient_descent
 import weft.train.graph_io
+import weft.train.hooks
+import weft.train.monitored_session
 import weft.train.moving_averages
 import weft.train.proximal
 import weft.train.queue_runner
 import weft.train.rmsprop
 import weft.train.saver
+import weft.train.saving_hooks
+import weft.train.scaffold
+import weft.train.session_manager
+import weft.train.session_run_hook
 import weft.train.slot_creator
-import weft.train.steps  # noqa: F401
+import weft.train.step_timer
+import weft.train.steps
+import weft.train.supervisor  # noqa: F401
 from weft.framework import export as _export
 
 

@@ -22,7 +22,7 @@ def write_graph(graph_or_graph_def: Any, logdir: Any, name: str, as_text: bool =
         file_system.make_directories(folder)
     path = os.path.join(folder, name)
     if as_text:
-        contents = text_format.MessageToString(graph_def, float_format="").encode()
+        contents = text_format.MessageToString(graph_def).encode()
     else:
         contents = graph_def.SerializeToString(deterministic=True)
     unnamed = f"{path}.tmp{os.getpid()}"

@@ -5,6 +5,8 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+import numpy as np
+
 import weft as tf
 from weft.framework import context
 from weft.framework.export import export
@@ -20,8 +22,8 @@ GLOBAL_STEP_READ_KEY = "global_step_read_op_cache"
 def global_step(sess: Any, global_step_tensor: Any) -> int:
     """The value of the global step in a session."""
     if context.executing_eagerly():
-        return int(global_step_tensor.numpy())
-    return int(sess.run(global_step_tensor))
+        return int(np.asarray(global_step_tensor.numpy()).item())
+    return int(np.asarray(sess.run(global_step_tensor)).item())  # also where it is a vector of one
 
 
 @export("train.get_global_step")

@@ -32,33 +32,43 @@ def fingerprint64(strings: Packed) -> np.ndarray:
 
 
 def _of_few(strings: Packed) -> U64:
-    which = _CLASS_OF[np.minimum(strings.lengths, _BLOCK + 1)]
-    counts = np.bincount(which, minlength=len(_CLASSES))
-    if counts.max() == len(which):
-        return _CLASSES[which[0]](strings)
+    shortest, longest = strings.lengths.min(), strings.lengths.max()
+    first, last = np.searchsorted(_LIMITS, (shortest, longest))
+    if first == last:
+        return _CLASSES[first](strings)
+    which = _CLASS_OF.take(np.minimum(strings.lengths, _BLOCK + 1))
     out = np.empty(len(which), np.uint64)
-    for k in np.flatnonzero(counts):
+    for k in range(first, last + 1):
         rows = np.flatnonzero(which == k)
-        out[rows] = _CLASSES[k](strings.part(rows))
+        if len(rows):
+            out[rows] = _CLASSES[k](strings.part(rows))
     return out
 
 
 def _rotated(x: U64, n: int) -> U64:
     """Bits rotated to the right."""
-    return (x >> np.uint64(n)) | (x << np.uint64(64 - n))
+    out = x >> np.uint64(n)
+    out |= x << np.uint64(64 - n)
+    return out
 
 
 def _mixed(x: U64) -> U64:
-    return x ^ (x >> np.uint64(47))
+    x ^= x >> np.uint64(47)  # each caller gives a number that nobody else has
+    return x
 
 
 def _combined(u: U64, v: U64, mul: U64) -> U64:
-    a = _mixed((u ^ v) * mul)
-    return _mixed((v ^ a) * mul) * mul
+    a = u ^ v
+    a *= mul
+    b = v ^ _mixed(a)
+    b *= mul
+    _mixed(b)
+    b *= mul
+    return b
 
 
 def _multiplier(lengths: np.ndarray) -> U64:
-    return lengths.astype(np.uint64) * np.uint64(2) + _K2
+    return (lengths.view(np.uint64) << np.uint64(1)) + _K2
 
 
 def _empty(s: Packed) -> U64:
@@ -86,9 +96,13 @@ def _up_to_16(s: Packed) -> U64:
     mul = _multiplier(s.lengths)
     (a,) = s.words(s.starts)
     (b,) = s.words(s.starts + (s.lengths - 8))
-    a = a + _K2
-    c = _rotated(b, 37) * mul + a
-    d = (_rotated(a, 25) + b) * mul
+    a += _K2
+    c = _rotated(b, 37)
+    c *= mul
+    c += a
+    d = _rotated(a, 25)
+    d += b
+    d *= mul
     return _combined(c, d, mul)
 
 
@@ -182,5 +196,5 @@ _CLASSES: tuple[Callable[[Packed], U64], ...] = (
     _up_to_64,
     _longer,
 )
-# The class of each length, the last one for any that is greater.
-_CLASS_OF = np.searchsorted([0, 3, 7, 16, 32, 64], np.arange(_BLOCK + 2))
+_LIMITS = np.array([0, 3, 7, 16, 32, 64])  # the greatest length of each class but the last
+_CLASS_OF = np.searchsorted(_LIMITS, np.arange(_BLOCK + 2)).astype(np.int8)  # by length

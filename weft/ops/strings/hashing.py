@@ -19,7 +19,7 @@ from weft.ops.strings.word_hashes import hash64, sip_hash
 
 def _buckets(hashes: np.ndarray, shape: Any, count: int) -> np.ndarray:
     n = np.uint64(count)
-    return (hashes - hashes // n * n).astype(np.int64).reshape(shape)  # % takes four times as long
+    return (hashes - hashes // n * n).view(np.int64).reshape(shape)  # % takes four times as long
 
 
 @op(

@@ -30,8 +30,10 @@ class Packed(NamedTuple):
         low = aligned.take(place)
         out = []
         for k in range(1, count + 1):
-            high = aligned.take(place + k)
-            out.append((low >> shift) | (high << back))
+            high = aligned[k:].take(place)
+            word = low >> shift
+            word |= high << back
+            out.append(word)
             low = high
         return out
 
