@@ -52,6 +52,8 @@ ROWS = (
     _row("cond", "cond", "control_flow.cond", "µs", Bound(0.4)),
     _row("py_func", "py_func", "control_flow.py_func", "µs", Bound(0.5)),
     _row("queue", "queue put and get", "queue_ops.pair", "µs", Bound(1.0)),
+    _row("examples", "parse_example, 128 Examples", "parse_example.batch", "µs", Bound(1.2)),
+    _row("one_example", "parse_single_example", "parse_example.one", "µs", Bound(1.2)),
     _row("random", "10M random_normal", "random_normal.draw", "ms", Bound(0.8)),
     _row("sparse_sgd", "embedding 1M × 32, SGD", "embedding.sgd", "ms", Bound(0.7)),
     _row("sparse_adam", "embedding 1M × 32, Adam", "embedding.adam", "ms", Bound(0.7)),

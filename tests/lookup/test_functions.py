@@ -214,6 +214,24 @@ def test_dense_tables():
         assert session.run(found).tolist() == [b"?", b"six"]
 
 
+def test_checkpoints_hold_tables(tmp_path):
+    words = tf.contrib.lookup.MutableHashTable(tf.string, tf.int64, -1, name="words")
+    buckets = tf.lookup.experimental.DenseHashTable(
+        tf.int64, tf.float32, [0.0, 0.0], 0, -1, initial_num_buckets=4, name="buckets"
+    )
+    insert = [words.insert(["a"], [1]), buckets.insert([7, 8], [[1, 2], [3, 4]])]
+    change = [words.insert(["a", "b"], [5, 6]), buckets.insert([7, 9], [[9, 9], [9, 9]])]
+    found = [words.lookup(["a", "b"]), buckets.lookup([7, 9]), words.size(), buckets.size()]
+    saver = tf.train.Saver()
+    with tf.Session() as session:
+        session.run(insert)
+        path = saver.save(session, str(tmp_path / "model"))
+        session.run(change)
+        saver.restore(session, path)
+        values = session.run(found)
+    assert [v.tolist() for v in values] == [[1, -1], [[1, 2], [0, 0]], 1, 2]
+
+
 def test_tables_in_loops_and_branches():
     keys, values = tf.constant([1, 2, 3]), tf.constant([5, 10, 15])
 

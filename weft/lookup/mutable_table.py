@@ -12,7 +12,6 @@ from weft.framework.graph import colocate_with
 from weft.framework.graph_keys import GraphKeys
 from weft.framework.scopes import name_scope
 from weft.lookup.interface import LookupInterface, name_of
-from weft.lookup.saving import SaveableTable
 from weft.ops.by_name import raw
 from weft.variables.collections import add_to_collection
 
@@ -41,7 +40,7 @@ class MutableTable(LookupInterface):
             if not name:
                 raise ValueError("A table that checkpoints hold needs a name.")
             if not context.executing_eagerly():
-                add_to_collection(GraphKeys.SAVEABLE_OBJECTS, SaveableTable(self, name))
+                add_to_collection(GraphKeys.SAVEABLE_OBJECTS, _saveable(self, name))
 
     @property
     def name(self) -> Any:
@@ -91,7 +90,13 @@ class MutableTable(LookupInterface):
 
     def _gather_saveables_for_checkpoint(self) -> dict[str, Any]:
         """What checkpoints of objects hold of the table."""
-        return {"table": functools.partial(SaveableTable, self, name=self._name)}
+        return {"table": functools.partial(_saveable, self, name=self._name)}
+
+
+def _saveable(table: MutableTable, name: str) -> Any:
+    from weft.lookup.saving import SaveableTable  # brings what trains, which few tables need
+
+    return SaveableTable(table, name)
 
 
 @export("contrib.lookup.MutableHashTable")

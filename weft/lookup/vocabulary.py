@@ -21,7 +21,6 @@ from weft.lookup.initializers import (
     TextFileStringTableInitializer,
 )
 from weft.lookup.interface import LookupInterface
-from weft.lookup.mutable_table import MutableHashTable as MutableHashTable
 from weft.lookup.static_table import StaticHashTable
 from weft.ops.by_name import raw
 from weft.ops.flow.grouping import no_op

@@ -72,6 +72,8 @@ class FunctionPrograms:
         for t in (*op._inputs, *op._outputs):
             if t._dtype.base_dtype is dtypes.string and not decl.reads_strings:
                 return f"{op._name} ({decl.name}) has strings"
+            if t._dtype.base_dtype.is_quantized:
+                return f"{op._name} ({decl.name}) has quantized values"
             if t._dtype is dtypes.variant and t._dims:
                 return f"{op._name} ({decl.name}) has an array of variants"
             if t._dtype._is_ref_dtype and _is_temporary(t):

@@ -7,6 +7,8 @@ from typing import Any
 from weft.framework import conversion, dtypes, file_system
 from weft.framework.scopes import name_scope
 from weft.ops.by_name import raw
+from weft.summary.writers import create_file_writer
+from weft.summary.written import import_event
 
 
 class EventFileWriterV2:
@@ -23,17 +25,17 @@ class EventFileWriterV2:
         self._session, self._logdir, self._closed = session, str(logdir), False
         if not file_system.is_directory(self._logdir):
             file_system.make_directories(self._logdir)
-        suffix = ".v2" if filename_suffix is None else filename_suffix
         with session.graph.as_default(), name_scope("filewriter"):
-            writer = raw.SummaryWriter(shared_name=f"logdir:{self._logdir}")
-            self._init_op = raw.CreateSummaryFileWriter(
-                writer, self._logdir, max_queue, int(flush_secs * 1000), suffix
+            writer = create_file_writer(
+                self._logdir, max_queue, int(flush_secs * 1000), filename_suffix
             )
             unused = conversion.convert_to_tensor("unused", dtype=dtypes.string)
             self._event = raw.PlaceholderWithDefault(unused, shape=[])
-            self._add_event_op = raw.ImportEvent(writer, self._event)
-            self._flush_op = raw.FlushSummaryWriter(writer)
-            self._close_op = raw.CloseSummaryWriter(writer)
+            with writer.as_default():
+                self._add_event_op = import_event(self._event)
+            self._init_op = writer.init()
+            self._flush_op = writer.flush()
+            self._close_op = writer.close()
         session.run(self._init_op)
 
     def get_logdir(self) -> str:

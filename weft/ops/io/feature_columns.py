@@ -12,7 +12,7 @@ import functools
 from collections.abc import Sequence
 from itertools import chain
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -25,12 +25,29 @@ _KIND = {"bytes_list": dtypes.string, "float_list": dtypes.float32, "int64_list"
 _PACKED = 0x0A
 
 
-class Column(NamedTuple):
-    """The values of one feature: those of all Examples in a row, and how many each Example has."""
+class Column:
+    """The values of one feature, those of all Examples in a row.
 
-    values: np.ndarray
-    counts: np.ndarray
-    present: np.ndarray | None  # which Examples have the feature; None: all of them
+    `counts` tells how many each Example has; where all have as many, `each` does. `present` tells which Examples have
+    the feature; None stands for all of them.
+    """
+
+    __slots__ = ("values", "present", "each", "_counts")
+
+    def __init__(self, values: np.ndarray, counts: np.ndarray, present: Any = None):
+        self.values, self._counts, self.present = values, counts, present
+        self.each: int | None = None
+
+    @classmethod
+    def even(cls, values: np.ndarray, n: int, each: int) -> Column:
+        """The column of n Examples of which each has as many values."""
+        column = cls(values, n)  # type: ignore[arg-type]
+        column.each = each
+        return column
+
+    @property
+    def counts(self) -> np.ndarray:
+        return self._counts if self.each is None else np.full(self._counts, self.each)
 
 
 class Unreadable(Exception):
@@ -46,7 +63,7 @@ class Unreadable(Exception):
 
 
 @functools.cache
-def _message_types() -> tuple[Any, Any, Any]:
+def _message_types() -> tuple[Any, ...]:
     from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
     kind = descriptor_pb2.FieldDescriptorProto
@@ -84,39 +101,52 @@ def _message_types() -> tuple[Any, Any, Any]:
     message("Rows", feature="repeated bytes")
     message("FeatureLists", feature_list="map Rows")
     message("Example", features="Features")
+    message("Batch", example="repeated Example")
     message("SequenceExample", context="Features", feature_lists="FeatureLists")
     message("Strings", value="repeated bytes")
     pool = descriptor_pool.DescriptorPool()
     pool.Add(file)
     return tuple(
         message_factory.GetMessageClass(pool.FindMessageTypeByName(f"weft.{name}"))
-        for name in ("Example", "SequenceExample", "Strings")
+        for name in ("Example", "Batch", "SequenceExample", "Strings")
     )
 
 
 def examples(serialized: list[bytes]) -> list[Any]:
     """For each Example a mapping from the names of its features to their bytes, empty for one that it lacks."""
-    parse = _message_types()[0].FromString
-    return list(map(attrgetter("features.feature"), _parsed(parse, serialized)))
+    one, many = _message_types()[:2]
+    try:
+        if len(serialized) == 1:
+            return [one.FromString(serialized[0]).features.feature]
+        heads = map(_ELEMENT.__getitem__, map(len, serialized))
+        batch = many.FromString(b"".join(chain.from_iterable(zip(heads, serialized))))
+    except _decode_error() as e:
+        raise _first_broken(one, serialized) or e from None
+    return list(map(attrgetter("features.feature"), batch.example))
 
 
 def sequence_examples(serialized: list[bytes]) -> list[Any]:
     """The SequenceExamples, with features as bytes."""
-    return _parsed(_message_types()[1].FromString, serialized)
+    one = _message_types()[2]
+    try:
+        return list(map(one.FromString, serialized))
+    except _decode_error() as e:
+        raise _first_broken(one, serialized) or e from None
 
 
-def _parsed(parse: Any, serialized: list[bytes]) -> list[Any]:
+def _decode_error() -> type[Exception]:
     from google.protobuf.message import DecodeError
 
-    try:
-        return list(map(parse, serialized))
-    except DecodeError:
-        for row, one in enumerate(serialized):
-            try:
-                parse(one)
-            except DecodeError:
-                raise Unreadable(row, _shown(one)) from None
-        raise
+    return DecodeError
+
+
+def _first_broken(kind: Any, serialized: list[bytes]) -> Unreadable | None:
+    for row, one in enumerate(serialized):
+        try:
+            kind.FromString(one)
+        except _decode_error():
+            return Unreadable(row, _shown(one))
+    return None
 
 
 def _shown(data: bytes, limit: int = 200) -> str:
@@ -163,6 +193,17 @@ class _Headers(dict):
         return b""
 
 
+class _ElementHeaders(dict):
+    """Tag and length before one of the messages in a batch."""
+
+    def __missing__(self, length: int) -> bytes:
+        if len(self) > 4096:
+            self.clear()
+        self[length] = found = bytes((_PACKED,)) + _varint(length)
+        return found
+
+
+_ELEMENT = _ElementHeaders()
 _ONE_PIECE = {kind: _Headers(tag, packed=True) for kind, tag in TAG.items()}
 _LIST = {kind: _Headers(tag, packed=False) for kind, tag in TAG.items()}
 
@@ -202,13 +243,13 @@ def _same_shape(raws: Sequence[bytes], kind: dtypes.DType) -> Column | None:
     """The numbers of a feature whose lists are all of one length in bytes; None if they are not, or not packed."""
     n = len(raws)
     if not n:
-        return Column(np.zeros(0, kind.np), np.zeros(0, np.int64), None)
+        return Column.even(np.zeros(0, kind.np), 0, 0)
     length = len(raws[0])
+    if n > 1 and (len(raws[-1]) != length or list(map(len, raws)).count(length) != n):
+        return None
     head = _ONE_PIECE[kind][length]
     data = raws[0] if n == 1 else b"".join(raws)
-    if len(data) != n * length or not data.startswith(head):
-        return None
-    if n > 1 and list(map(len, raws)).count(length) != n:
+    if not data.startswith(head):
         return None
     block = np.frombuffer(data, np.uint8).reshape(n, length)
     size = len(head)
@@ -216,7 +257,7 @@ def _same_shape(raws: Sequence[bytes], kind: dtypes.DType) -> Column | None:
         return None
     piece = block[:, size:].copy()
     if kind is dtypes.float32 and piece.shape[1] % 4 == 0:
-        return Column(piece.reshape(-1).view("<f4"), np.full(n, piece.shape[1] // 4), None)
+        return Column.even(piece.reshape(-1).view("<f4"), n, piece.shape[1] // 4)
     try:
         return _numbers(piece.reshape(-1), kind, np.full(n, piece.shape[1]), None)
     except Unreadable:
@@ -225,10 +266,13 @@ def _same_shape(raws: Sequence[bytes], kind: dtypes.DType) -> Column | None:
 
 def _single_strings(raws: Sequence[bytes]) -> Column | None:
     """The strings of a feature that has one in each Example, else None."""
-    pieces, plain = _without(raws, _ONE_PIECE[dtypes.string])
+    headers = _ONE_PIECE[dtypes.string]
+    if not all(raw.startswith(headers[len(raw)]) for raw in (*raws[:2], *raws[-2:])):
+        return None  # told without a look at all of them
+    pieces, plain = _without(raws, headers)
     if not plain:
         return None
-    return Column(of(pieces, len(pieces)), np.ones(len(raws), np.int64), None)
+    return Column.even(of(pieces, len(pieces)), len(raws), 1)
 
 
 def _without(raws: Sequence[bytes], headers: _Headers) -> tuple[list[Any], bool]:
@@ -355,12 +399,16 @@ def _split(pieces: list[bytes]) -> tuple[np.ndarray, np.ndarray] | None:
 
     stops = np.cumsum(np.fromiter(map(len, pieces), np.int64, len(pieces)))
     try:
-        values = list(_message_types()[2].FromString(b"".join(pieces)).value)
+        values = list(_message_types()[3].FromString(b"".join(pieces)).value)
     except DecodeError:
         return None
     sizes = np.fromiter(map(len, values), np.int64, len(values))
-    sizes += 2 + (sizes >= 1 << 7) + (sizes >= 1 << 14) + (sizes >= 1 << 21) + (sizes >= 1 << 28)
-    ends = np.cumsum(sizes)
+    longest = sizes.max() if len(sizes) else 0
+    written = sizes + 2
+    for bits in (7, 14, 21, 28):
+        if longest >> bits:
+            written += sizes >> bits > 0  # the length takes another byte
+    ends = np.cumsum(written)
     upto = np.searchsorted(ends, stops, "right")
     if (np.concatenate([[0], ends])[upto] != stops).any():
         return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from operator import itemgetter
 from typing import Any
@@ -102,24 +103,27 @@ def _check_default(i: int, shape: tuple, default: np.ndarray) -> None:
 
 
 def count(shape: Sequence[int]) -> int:
-    return int(np.prod(shape, dtype=np.int64))
+    return math.prod(shape)
 
 
 def sparse_outputs(found: list[Column], n: int) -> tuple[list, list, list]:
     """Indices, values and shapes of features that have a row in each Example."""
-    indices, values, shapes = [], [], []
-    rows = np.arange(n)
-    for column in found:
-        counts = column.counts
-        total = len(column.values)
-        at = np.empty((total, 2), np.int64)
-        at[:, 0] = np.repeat(rows, counts)
-        at[:, 1] = np.arange(total)
-        at[:, 1] -= np.repeat(np.cumsum(counts) - counts, counts)
-        indices.append(at)
-        values.append(column.values)
-        shapes.append(np.array([n, counts.max() if n else 0], np.int64))
-    return indices, values, shapes
+    if not found:
+        return [], [], []
+    counts = np.stack([column.counts for column in found])
+    totals = np.cumsum(counts.reshape(-1))
+    stops = totals.reshape(len(found), n)[:, -1].tolist() if n else [0] * len(found)
+    every = counts.reshape(-1)
+    at = np.empty((stops[-1], 2), np.int64)
+    at[:, 0] = np.repeat(np.tile(np.arange(n), len(found)), every)
+    at[:, 1] = np.arange(stops[-1])
+    at[:, 1] -= np.repeat(totals - every, every)
+    most = counts.max(axis=1) if n else [0] * len(found)
+    return (
+        [at[start:stop] for start, stop in zip([0, *stops], stops)],
+        [column.values for column in found],
+        [np.array([n, m], np.int64) for m in most],
+    )
 
 
 _MANY = {dtypes.int64: "int64", dtypes.float32: "float", dtypes.string: "bytes"}
@@ -130,6 +134,8 @@ def dense_output(
 ) -> np.ndarray:
     """A feature that has a fixed number of elements in each Example; `fails(row, why)` gives the error."""
     size = count(shape)
+    if column.each == size:
+        return column.values.reshape(n, *shape)
     present = column.present
     counts = column.counts if present is None else column.counts[present]
     wrong = counts != size

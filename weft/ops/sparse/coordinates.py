@@ -56,9 +56,13 @@ def whole_shape(sizes: np.ndarray) -> tuple[int, ...]:
 # -- what an op may require
 
 
-def outside(indices: Any, shape: Any) -> Any:
+def outside(xp: Any, indices: Any, shape: Any) -> Any:
     """For each row whether it lies out of bounds."""
-    return ((indices < 0) | (indices >= shape)).any(-1)
+    bad = xp.zeros(indices.shape[:1], bool)
+    for d in range(indices.shape[1]):  # `any` along so short an axis takes five times as long
+        column = indices[:, d]
+        bad = bad | (column < 0) | (column >= shape[d])
+    return bad
 
 
 def steps(xp: Any, indices: Any) -> tuple[Any, Any]:
@@ -75,7 +79,7 @@ def steps(xp: Any, indices: Any) -> tuple[Any, Any]:
 def require_valid(xp: Any, indices: Any, shape: Any) -> None:
     """Checks that positions are in bounds, in row-major order and without repetitions."""
     falls, equal = steps(xp, indices)
-    bad_place = outside(indices, shape)
+    bad_place = outside(xp, indices, shape)
 
     def message() -> str:
         wrong = np.array(bad_place)
@@ -99,7 +103,7 @@ def require_inside(
     xp: Any, indices: Any, shape: Any, describe: Callable[[int, int], str] | None = None
 ) -> None:
     """Checks that positions are in bounds; `describe` tells of the wrong coordinate by row and column."""
-    bad_place = outside(indices, shape)
+    bad_place = outside(xp, indices, shape)
 
     def message() -> str:
         n = int(np.flatnonzero(bad_place)[0])

@@ -24,8 +24,11 @@ def _is_there(jax: Any) -> bool:
     return True
 
 
-def product(xp: Any, height: int, rows: Any, columns: Any, values: Any, b: Any) -> Any:
-    """The matrix with `values` at `rows` and `columns`, times `b`; positions may repeat.
+def product(
+    xp: Any, height: int, rows: Any, columns: Any, values: Any, b: Any, by_columns: bool
+) -> Any:
+    """The matrix with `values` at `rows` and `columns`, times `b`; positions may repeat. `by_columns` tells that
+    they are those of a transposed matrix, whose rows hardly ever ascend.
 
     Where the rows ascend, as they mostly do, each one's elements lie together, and on a CPU Eigen takes
     them so (measured: 100,000 elements times 64 columns take 0.8 ms instead of 1.5).
@@ -35,7 +38,7 @@ def product(xp: Any, height: int, rows: Any, columns: Any, values: Any, b: Any) 
         zeros = xp.zeros((height, b.shape[1]), values.dtype)
         return xp.scatter(zeros, (rows,), xp.constant(b)[columns] * values[:, None], "add")
 
-    if values.dtype.name not in _TYPES or 0 in (height, *b.shape, *rows.shape):
+    if by_columns or values.dtype.name not in _TYPES or 0 in (height, *b.shape, *rows.shape):
         return scattered()
     if not _is_there(xp.jax):
         return scattered()

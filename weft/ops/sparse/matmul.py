@@ -45,11 +45,21 @@ def sparse_tensor_dense_matmul_op(xp, a_indices, a_values, a_shape, b, *, adjoin
     height = shape[1] if adjoint_a else shape[0]
     kind = a_values.dtype
     wide = np.dtype(np.float32) if kind.itemsize == 2 else kind  # short floats add up as long ones
-    product = csr_product if not xp.is_numpy else _product
-    return product(xp, height, rows, columns, a_values.astype(wide), b.astype(wide)).astype(kind)
+    a_values, b = a_values.astype(wide), b.astype(wide)
+    if xp.is_numpy:
+        return _product(height, rows, columns, a_values, b).astype(kind)
+    return csr_product(xp, height, rows, columns, a_values, b, adjoint_a).astype(kind)
 
 
-def _product(xp: Any, height: int, rows: Any, columns: Any, values: Any, b: Any) -> Any:
+_LARGE = 1 << 16  # multiplications that are worth the import of scipy.sparse, a fifth of a second
+
+
+def _product(height: int, rows: Any, columns: Any, values: Any, b: Any) -> Any:
+    if len(values) * b.shape[1] >= _LARGE:
+        from scipy.sparse import coo_array
+
+        matrix = coo_array((values, (rows, columns)), (height, b.shape[0]), copy=False)
+        return (matrix @ b).astype(values.dtype, copy=False)
     if (rows[1:] < rows[:-1]).any():
         order = np.argsort(rows, kind="stable")
         rows, columns, values = rows[order], columns[order], values[order]
