@@ -17,12 +17,10 @@ from weft.ops.array.concat import concat
 from weft.ops.array.fill import zeros
 from weft.ops.array.gather import gather
 from weft.ops.array.identity import identity
-from weft.ops.array.search import searchsorted
 from weft.ops.by_name import raw
 from weft.ops.flow.logging_ops import assert_
 from weft.ops.math.cast import cast
-from weft.ops.math.counting import bincount
-from weft.ops.math.ranges import range as range_
+from weft.ops.math.counting import bincount, bincount_op
 from weft.ops.math.reduce_functions import reduce_all
 from weft.ops.math.scans import cumsum
 
@@ -108,12 +106,18 @@ def splits_of(lengths: Tensor) -> Tensor:
 
 
 def row_of_each(splits: Tensor, count: Any = None, dtype: Any = None) -> Tensor:
-    """The row of each value; `count` values, or as many as the splits say."""
+    """The row of each value; `count` values, or as many as the splits say.
+
+    It is how many rows have ended up to there.
+    """
     dtype = dtype or splits.dtype.base_dtype
-    if count is None:
-        count = splits[-1]
-    positions = range_(cast(count, splits.dtype.base_dtype))
-    return searchsorted(splits[1:], positions, side="right", out_type=dtype)
+    count = cast(splits[-1] if count is None else count, dtypes.int32)
+    ends = bincount_op(cast(splits[1:], dtypes.int32), count + 1, np.zeros(0, dtype.np))
+    rows = cumsum(ends)[:-1]
+    known = constant_value(count)
+    if known is not None and not context.executing_eagerly():
+        rows.set_shape([int(known)])
+    return rows
 
 
 def count_rows(tensor: Any, dtype: Any) -> Any:
