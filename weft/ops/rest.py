@@ -34,6 +34,7 @@ import weft.ops.linalg.solve
 import weft.ops.linalg.triangular
 import weft.ops.linalg.tridiagonal
 import weft.ops.lookup.remapping
+import weft.ops.lookup.table_kinds
 import weft.ops.lookup.table_ops
 import weft.ops.quantization.fake
 import weft.ops.quantization.quantized
