@@ -22,6 +22,7 @@ import weft.ops.io.parsing
 import weft.ops.io.parsing_sequences
 import weft.ops.io.reader_ops
 import weft.ops.io.readers
+import weft.ops.io.record_input
 import weft.ops.io.tensors
 import weft.ops.io.wav
 import weft.ops.linalg.batch_forms
@@ -36,15 +37,19 @@ import weft.ops.linalg.tridiagonal
 import weft.ops.lookup.remapping
 import weft.ops.lookup.table_kinds
 import weft.ops.lookup.table_ops
+import weft.ops.nn.gru_block
+import weft.ops.nn.lstm_block
 import weft.ops.quantization.fake
 import weft.ops.quantization.quantized
 import weft.ops.quantization.there_and_back
 import weft.ops.queues.accumulator_classes
 import weft.ops.queues.accumulators
+import weft.ops.queues.barrier
 import weft.ops.queues.critical_section
 import weft.ops.queues.queue_base
 import weft.ops.queues.queue_ops
 import weft.ops.queues.session_handles
+import weft.ops.queues.staging
 import weft.ops.ragged
 import weft.ops.random.candidates
 import weft.ops.sets.operations
