@@ -5,6 +5,7 @@ import weft.ops.audio.features
 import weft.ops.ctc.decoders
 import weft.ops.ctc.edit_distance
 import weft.ops.ctc.loss
+import weft.ops.flow.older_handles
 import weft.ops.flow.optional
 import weft.ops.image.boxes
 import weft.ops.image.codecs
@@ -22,6 +23,7 @@ import weft.ops.io.parsing
 import weft.ops.io.parsing_sequences
 import weft.ops.io.reader_ops
 import weft.ops.io.readers
+import weft.ops.io.record_input
 import weft.ops.io.tensors
 import weft.ops.io.wav
 import weft.ops.linalg.batch_forms
@@ -34,7 +36,10 @@ import weft.ops.linalg.solve
 import weft.ops.linalg.triangular
 import weft.ops.linalg.tridiagonal
 import weft.ops.lookup.remapping
+import weft.ops.lookup.table_kinds
 import weft.ops.lookup.table_ops
+import weft.ops.nn.gru_block
+import weft.ops.nn.lstm_block
 import weft.ops.quantization.fake
 import weft.ops.quantization.quantized
 import weft.ops.quantization.there_and_back
