@@ -5,6 +5,7 @@ import weft.ops.audio.features
 import weft.ops.ctc.decoders
 import weft.ops.ctc.edit_distance
 import weft.ops.ctc.loss
+import weft.ops.flow.older_handles
 import weft.ops.flow.optional
 import weft.ops.image.boxes
 import weft.ops.image.codecs
