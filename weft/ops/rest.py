@@ -5,6 +5,7 @@ import weft.ops.audio.features
 import weft.ops.ctc.decoders
 import weft.ops.ctc.edit_distance
 import weft.ops.ctc.loss
+import weft.ops.flow.older_handles
 import weft.ops.flow.optional
 import weft.ops.image.boxes
 import weft.ops.image.codecs
@@ -35,6 +36,7 @@ import weft.ops.linalg.solve
 import weft.ops.linalg.triangular
 import weft.ops.linalg.tridiagonal
 import weft.ops.lookup.remapping
+import weft.ops.lookup.table_kinds
 import weft.ops.lookup.table_ops
 import weft.ops.nn.gru_block
 import weft.ops.nn.lstm_block
