@@ -43,6 +43,10 @@ def ragged(values):
         (lambda x, n: tf.constant(2.0) * x, [[2, 4, 6], [], [8, 10]]),
         (lambda x, n: x + [[10.0], [20.0], [30.0]], [[11, 12, 13], [], [34, 35]]),
         (lambda x, n: x > 2, [[False, False, True], [], [True, True]]),
+        (
+            lambda x, n: tf.constant([[2.0], [0.0], [4.5]]) < x,
+            [[False, False, True], [], [False, True]],
+        ),
         (lambda x, n: abs(-x), LISTS),
         (lambda x, n: tf.concat([x, x], 0), LISTS + LISTS),
         (lambda x, n: tf.concat([x, x[:, :1]], 1), [[1, 2, 3, 1], [], [4, 5, 4]]),
@@ -277,6 +281,11 @@ def test_values_of_unknown_rank(session):
     assert session.run(tf.reduce_sum(x, 1), rows).tolist() == [1, 5]
     with pytest.raises(ValueError, match="unknown rank"):
         tf.add(x, [[1]])
+
+
+def test_printed(session, capfd):
+    session.run(tf.print("x =", tf.ragged.constant([[1], [2, 3]])))
+    assert "x = tf.RaggedTensor(values=" in capfd.readouterr().err
 
 
 def test_segment_ids(session):
