@@ -157,9 +157,15 @@ def _elements(field: Any, value: Any) -> list[Any]:
     if not field.is_repeated:
         return [_as_element(value)]
     if hasattr(value, "items"):  # a map: its entries are messages
-        entry = field.message_type._concrete_class
+        entry = _class_of(field)
         return [_entry(entry, k, v).SerializeToString() for k, v in value.items()]
     return [_as_element(v) for v in value]
+
+
+def _class_of(field: Any) -> Any:
+    from google.protobuf import message_factory
+
+    return message_factory.GetMessageClass(field.message_type)
 
 
 def _entry(kind: Any, key: Any, value: Any) -> Any:
@@ -234,7 +240,7 @@ def _write(message: Any, field: Any, element: Any) -> None:
             target = getattr(message, field.name)
         if field.type in (10, 11):
             if field.message_type.GetOptions().map_entry:
-                entry = field.message_type._concrete_class.FromString(element)
+                entry = _class_of(field).FromString(element)
                 kept = target[entry.key] if hasattr(entry.value, "CopyFrom") else None
                 if kept is None:
                     target[entry.key] = entry.value
