@@ -7,6 +7,7 @@ import weft.ops.ctc.edit_distance
 import weft.ops.ctc.loss
 import weft.ops.flow.older_handles
 import weft.ops.flow.optional
+import weft.ops.flow.remote_call
 import weft.ops.image.boxes
 import weft.ops.image.codecs
 import weft.ops.image.colors
