@@ -306,4 +306,5 @@ def test_every_taker_is_a_public_function():
             missing.append(name)
     assert missing == []
     takers = {module for found in dispatch._takers.values() for module, _ in found}
-    assert takers <= set(sys.modules)  # with the first ragged tensor all are there
+    of_ragged = {module for module in takers if ".ragged." in module}
+    assert of_ragged <= set(sys.modules)  # with the first ragged tensor all are there
