@@ -178,10 +178,11 @@ lazy(
     "weft.metrics.classes",
     "weft.metrics.at_k",
 )
-lazy("image", "weft.images")
-lazy("compat.v2.image", "weft.images")
 for _space in ("gfile", "io.gfile", "io", "python_io"):
     lazy(_space, "weft.files")
+lazy("contrib.framework.python.ops.audio_ops", "weft.contrib.framework.audio_ops")
+for _space in ("image", "compat.v2.image", "io"):
+    lazy(_space, "weft.images")
 for _space in ("summary", "compat.v2.summary", "compat.v2.summary.experimental"):
     lazy(_space, "weft.summary")
 lazy("train", "weft.summary")

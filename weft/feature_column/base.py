@@ -198,6 +198,13 @@ def _with_rank_two(key: Any, feature: Any) -> Any:
         return tf.cond(tf.equal(1, tf.rank(tensor)), column, lambda: tensor)
 
 
+def flattened(tensor: Any, width: int) -> Any:
+    """A tensor as a matrix of that many columns."""
+    if tensor.shape.ndims == 2 and tensor.shape.as_list()[1] == width:
+        return tensor
+    return tf.reshape(tensor, [tf.shape(tensor)[0], width])
+
+
 def to_sparse(tensor: Any, ignored: Any = None) -> Any:
     """A tensor as a sparse one without the elements that stand for nothing: "", -1 or 0."""
     tensor = tf.convert_to_tensor_or_sparse_tensor(tensor)

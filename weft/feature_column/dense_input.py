@@ -6,7 +6,12 @@ from typing import Any
 
 import weft as tf
 from weft.feature_column import checks
-from weft.feature_column.base import DenseColumn, FeatureColumn, FeatureTransformationCache
+from weft.feature_column.base import (
+    DenseColumn,
+    FeatureColumn,
+    FeatureTransformationCache,
+    flattened,
+)
 from weft.framework.export import export
 
 
@@ -47,9 +52,7 @@ def input_layer(
         for column in columns:
             with tf.variable_scope(None, default_name=column._var_scope_name) as scope:
                 tensor = column._get_dense_tensor(cache, collections, trainable)
-                flat = tf.reshape(
-                    tensor, [tf.shape(tensor)[0], column._variable_shape.num_elements()]
-                )
+                flat = flattened(tensor, column._variable_shape.num_elements())
                 outputs.append(flat)
                 if cols_to_vars is not None:
                     cols_to_vars[column] = tf.get_collection(

@@ -11,6 +11,7 @@ from weft.feature_column.base import (
     DenseColumn,
     FeatureColumn,
     FeatureTransformationCache,
+    flattened,
 )
 from weft.feature_column.dense_input import with_default_collections
 from weft.feature_column.embedding import parts_of
@@ -19,14 +20,15 @@ from weft.framework.export import export
 
 def dense_sum(tensor: Any, weights: Any, count: int) -> Any:
     """The weighted sum of a dense column."""
-    flat = tf.reshape(tensor, [tf.shape(tensor)[0], count])
-    return tf.matmul(flat, weights, name="weighted_sum")
+    return tf.matmul(flattened(tensor, count), weights, name="weighted_sum")
 
 
 def categorical_sum(pair: Any, weights: Any, combiner: str) -> Any:
     """The sum of the weights of the categories of each row."""
 
     def flat(tensor: Any) -> Any:
+        if tensor.dense_shape.shape.as_list() == [2]:
+            return tensor
         return tf.sparse.reshape(tensor, [tf.shape(tensor)[0], -1])
 
     return tf.nn.safe_embedding_lookup_sparse(

@@ -14,6 +14,124 @@ from weft.images.spaces import convert_image_dtype
 from weft.ops.by_name import raw
 
 
+@export("image.decode_jpeg", "io.decode_jpeg")
+def decode_jpeg(
+    contents: Any,
+    channels: int = 0,
+    ratio: int = 1,
+    fancy_upscaling: bool = True,
+    try_recover_truncated: bool = False,
+    acceptable_fraction: float = 1,
+    dct_method: str = "",
+    name: str | None = None,
+) -> Any:
+    """The pixels of a JPEG file: uint8 [height, width, channels], shrunk by `ratio`.
+
+    With `try_recover_truncated` what is missing of the file is made up; otherwise the rows that are there must be
+    `acceptable_fraction` of all, and the others are black.
+    """
+    return raw.DecodeJpeg(
+        contents,
+        channels=channels,
+        ratio=ratio,
+        fancy_upscaling=fancy_upscaling,
+        try_recover_truncated=try_recover_truncated,
+        acceptable_fraction=acceptable_fraction,
+        dct_method=dct_method,
+        name=name,
+    )
+
+
+@export("image.decode_and_crop_jpeg", "io.decode_and_crop_jpeg")
+def decode_and_crop_jpeg(
+    contents: Any,
+    crop_window: Any,
+    channels: int = 0,
+    ratio: int = 1,
+    fancy_upscaling: bool = True,
+    try_recover_truncated: bool = False,
+    acceptable_fraction: float = 1,
+    dct_method: str = "",
+    name: str | None = None,
+) -> Any:
+    """The pixels of a JPEG file in a window: top, left, height and width."""
+    return raw.DecodeAndCropJpeg(
+        contents,
+        crop_window,
+        channels=channels,
+        ratio=ratio,
+        fancy_upscaling=fancy_upscaling,
+        try_recover_truncated=try_recover_truncated,
+        acceptable_fraction=acceptable_fraction,
+        dct_method=dct_method,
+        name=name,
+    )
+
+
+@export("image.decode_png", "io.decode_png")
+def decode_png(
+    contents: Any, channels: int = 0, dtype: Any = dtypes.uint8, name: str | None = None
+) -> Any:
+    """The pixels of a PNG file, as uint8 or uint16."""
+    return raw.DecodePng(contents, channels=channels, dtype=dtype, name=name)
+
+
+@export("image.decode_gif", "io.decode_gif")
+def decode_gif(contents: Any, name: str | None = None) -> Any:
+    """The frames of a GIF file: [frames, height, width, 3]."""
+    return raw.DecodeGif(contents, name=name)
+
+
+@export("image.decode_bmp", "io.decode_bmp")
+def decode_bmp(contents: Any, channels: int = 0, name: str | None = None) -> Any:
+    """The pixels of a BMP file."""
+    return raw.DecodeBmp(contents, channels=channels, name=name)
+
+
+@export("image.extract_jpeg_shape", "io.extract_jpeg_shape")
+def extract_jpeg_shape(
+    contents: Any, output_type: Any = dtypes.int32, name: str | None = None
+) -> Any:
+    """Height, width and channels of a JPEG file, without decoding it."""
+    return raw.ExtractJpegShape(contents, output_type=output_type, name=name)
+
+
+@export("image.encode_jpeg", "io.encode_jpeg")
+def encode_jpeg(
+    image: Any,
+    format: str = "",
+    quality: int = 95,
+    progressive: bool = False,
+    optimize_size: bool = False,
+    chroma_downsampling: bool = True,
+    density_unit: str = "in",
+    x_density: int = 300,
+    y_density: int = 300,
+    xmp_metadata: str | bytes = "",
+    name: str | None = None,
+) -> Any:
+    """The JPEG file of an image of one channel or three."""
+    return raw.EncodeJpeg(
+        image,
+        format=format,
+        quality=quality,
+        progressive=progressive,
+        optimize_size=optimize_size,
+        chroma_downsampling=chroma_downsampling,
+        density_unit=density_unit,
+        x_density=x_density,
+        y_density=y_density,
+        xmp_metadata=xmp_metadata,
+        name=name,
+    )
+
+
+@export("image.encode_png")
+def encode_png(image: Any, compression: int = -1, name: str | None = None) -> Any:
+    """The PNG file of an image of uint8 or uint16, of one to four channels."""
+    return raw.EncodePng(image, compression=compression, name=name)
+
+
 def _begins_with(contents: Any, magic: bytes, name: str | None = None) -> Any:
     """Whether contents, or the beginning of them, is `magic`."""
     return raw.Equal(raw.Substr(contents, 0, len(magic)), magic, name=name)

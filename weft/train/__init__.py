@@ -8,6 +8,7 @@ import weft.train.checkpoint_reader
 import weft.train.checkpoint_state
 import weft.train.coordinator
 import weft.train.decay
+import weft.train.device_setter
 import weft.train.gradient_descent
 import weft.train.graph_io
 import weft.train.hooks
@@ -24,7 +25,8 @@ import weft.train.session_run_hook
 import weft.train.slot_creator
 import weft.train.step_timer
 import weft.train.steps
-import weft.train.supervisor  # noqa: F401
+import weft.train.supervisor
+import weft.train.sync_replicas  # noqa: F401
 from weft.framework import export as _export
 
 

@@ -78,7 +78,7 @@ class SessionManager:
                 raise RuntimeError(
                     f"Init operations did not make model ready for local_init.  {done}, error: {why}"
                 )
-            why = _not_ready(self._ready_op, session, "Model not ready")
+            why = not_ready(self._ready_op, session, "Model not ready")
             if why is not None:
                 raise RuntimeError(
                     f"Init operations did not make model ready.  {done}, local_init_op: {self._local_init_op}, "
@@ -118,7 +118,7 @@ class SessionManager:
                 "Restoring model from %s did not make model ready for local init: %s", place, why
             )
             return session, False
-        why = _not_ready(self._ready_op, session, "Model not ready")
+        why = not_ready(self._ready_op, session, "Model not ready")
         if why is not None:
             tf.logging.info("Restoring model from %s did not make model ready: %s", place, why)
             return session, False
@@ -134,7 +134,7 @@ class SessionManager:
             session = tf.Session(master, graph=self._graph, config=config)
             why_not, why_not_local = None, self._run_local_init(session)
             if why_not_local is None:
-                why_not = _not_ready(self._ready_op, session, "Model not ready")
+                why_not = not_ready(self._ready_op, session, "Model not ready")
                 if why_not is None:
                     return session
             try:
@@ -188,7 +188,7 @@ class SessionManager:
         """Initialises what is local; why it could not, or None."""
         if self._local_init_op is None:
             return None
-        why = _not_ready(self._ready_for_local_init_op, session, "Model not ready for local init")
+        why = not_ready(self._ready_for_local_init_op, session, "Model not ready for local init")
         if why is None:
             tf.logging.info("Running local_init_op.")
             session.run(self._local_init_op, options=self._local_init_run_options)
@@ -196,7 +196,7 @@ class SessionManager:
         return why
 
 
-def _not_ready(op: Any, session: Any, message: str) -> str | None:
+def not_ready(op: Any, session: Any, message: str) -> str | None:
     """What is missing, by an operation that gives the names of it; None where nothing is."""
     if op is None:
         return None

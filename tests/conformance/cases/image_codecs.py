@@ -8,7 +8,7 @@ from .. import image_files as files
 from ..case import Family, row, script
 from ..values import const, f32, i32, ints, lit, num
 
-# -- JPEG: where TensorFlow's fast transform with smooth upsampling is asked for, pixels differ a little
+# -- JPEG -------------------------------------------------------------------------------------------
 
 
 def text(contents):
@@ -22,7 +22,8 @@ rows = []
 for name in JPEGS:
     contents = getattr(files, name)
     label = name[5:].lower() or "usual"
-    for how, attrs in (("accurate", ACCURATE), ("plain", PLAIN)):
+    ways = (("as usual", {}), ("accurate", ACCURATE), ("plain", PLAIN))
+    for how, attrs in ways:
         rows += [
             row("DecodeJpeg", "%s, %s" % (label, how), "uint8", contents=text(contents), **attrs),
             row(

@@ -103,6 +103,7 @@ def wrong_keys_and_values(g):
 
     yield g.run(fill([b"a", b"b"], [1]), error="InvalidArgumentError")
     yield g.run(fill([[b"a"]], [[1]]), error="InvalidArgumentError")
+    yield g.run(fill([], []), error="InvalidArgumentError")
     yield g.run(fill([1], [1], "int64"), error="InvalidArgumentError")
 
 
@@ -408,6 +409,77 @@ def dense_table_by_reference(g):
         empty_key=g.constant(0, "int64"), value_dtype=tf.int64, shared_name=g.fresh_name()
     )
     yield g.run(g.raw.LookupTableSize(table_handle=table), error="InvalidArgumentError")
+
+
+@declare("GenerateVocabRemapping", round_trip=False)
+def vocabularies_that_changed(g):
+    files = {
+        "new": text_file("new", b"knitting\neminem\nMC Hammer\nknitting\n"),
+        "old": text_file("old", b"knitting\nflannel\neminem\n"),
+        "twice": text_file("twice", b"a\nb\na\n"),
+    }
+
+    def remapping(new, old, start, count, size=-1):
+        how = dict(new_vocab_offset=start, num_new_vocab=count, old_vocab_size=size)
+        return g.raw.GenerateVocabRemapping(
+            new_vocab_file=g.feed(files.get(new, new).encode(), "string"),
+            old_vocab_file=g.feed(files.get(old, old).encode(), "string"),
+            **how,
+        )
+
+    yield g.run(*remapping("new", "old", 0, 4))
+    yield g.run(*remapping("new", "old", 1, 2))
+    yield g.run(*remapping("new", "old", 0, 3, 2))
+    yield g.run(*remapping("new", "old", 4, 0))
+    yield g.run(*remapping("new", "old", 2, 3), error="InvalidArgumentError")
+    yield g.run(*remapping("new", "old", 0, 3, 4), error="InvalidArgumentError")
+    yield g.run(*remapping("new", "twice", 0, 1), error="FailedPreconditionError")
+    yield g.run(*remapping("", "old", 0, 1), error="InvalidArgumentError")
+    yield g.run(*remapping("new", "/no/such/file", 0, 1), error="NotFoundError")
+
+
+@declare("LoadAndRemapMatrix", round_trip=False)
+def matrices_elsewhere(g):
+    tf = g.tf
+    path = os.path.join(tempfile.gettempdir(), "weft conformance lookup checkpoint")
+    matrix = g.constant([[10.0 * r + c for c in range(4)] for r in range(5)])
+    save = g.raw.SaveV2(
+        prefix=path,
+        tensor_names=["matrix", "whole numbers", "vector"],
+        shape_and_slices=[""] * 3,
+        tensors=[matrix, tf.cast(matrix, tf.int32), matrix[0]],
+    )
+    yield g.run(save)
+
+    def taken(rows, cols, values, name="matrix", height=None, width=4, most=-1, prefix=path):
+        return g.raw.LoadAndRemapMatrix(
+            ckpt_path=g.feed([prefix.encode()], "string"),
+            old_tensor_name=g.feed(name.encode(), "string"),
+            row_remapping=g.feed(rows, "int64"),
+            col_remapping=g.feed(cols, "int64"),
+            initializing_values=g.feed(values),
+            num_rows=len(rows) if height is None else height,
+            num_cols=width,
+            max_rows_in_memory=most,
+        )
+
+    for most in (-1, 1, 2):
+        yield g.run(taken([2, 0, 4], [], [], most=most))
+        yield g.run(taken([4, -1, 1], [3, -1, 0], [1.0, 2.0, 3.0, 4.0, 5.0], width=3, most=most))
+    yield g.run(taken([-1, -1], [], [0.5] * 8))
+    yield g.run(taken([], [], []))
+    wrong = "InvalidArgumentError"
+    yield g.run(taken([0, -1], [], [1.0]), error=wrong)
+    yield g.run(taken([0, 1], [], [1.0]), error=wrong)
+    yield g.run(taken([0, 1], [], [], height=3), error=wrong)
+    yield g.run(taken([0, 1], [0], [], width=2), error=wrong)
+    yield g.run(taken([0, 1], [], [], width=3), error=wrong)
+    yield g.run(taken([0, 0], [], []), error="UnimplementedError")
+    yield g.run(taken([0], [1, 1], [], width=2), error="UnimplementedError")
+    yield g.run(taken([0], [], [], name="whole numbers"), error=wrong)
+    yield g.run(taken([0], [], [], name="vector"), error=wrong)
+    yield g.run(taken([0], [], [], name="nothing"), error="NotFoundError")
+    yield g.run(taken([0], [], [], prefix="/no/such/file"), error="NotFoundError")
 
 
 FAMILY = Family("lookup", [], scripts)

@@ -161,3 +161,54 @@ def test_quality_as_an_input():
         assert session.run(chosen).shape == (32, 32, 3)
     with pytest.raises(ValueError, match="between 0 and 100"):
         tf.image.random_jpeg_quality(image, -1, 90)
+
+
+@pytest.fixture(scope="module")
+def any_image():
+    """A function of bytes and the arguments of `decode_image`."""
+    with tf.Graph().as_default(), tf.Session() as session:
+        contents = tf.placeholder(tf.string, [])
+        made = {}
+
+        def decode(data, **arguments):
+            key = tuple(sorted(arguments.items()))
+            if key not in made:
+                made[key] = tf.image.decode_image(contents, **arguments)
+            return session.run(made[key], {contents: data})
+
+        yield decode
+
+
+@pytest.mark.parametrize("kind", ["JPEG", "PNG", "GIF", "BMP"])
+def test_any_format(any_image, decoders, kind):
+    contents = WHOLE[kind]
+    image = any_image(contents)
+    np.testing.assert_array_equal(image, decoders[kind](contents))
+    as_floats = any_image(contents, dtype=tf.float32)
+    assert as_floats.dtype == np.float32
+    np.testing.assert_allclose(as_floats, image / 255, atol=1e-4)
+
+
+def test_frames_and_channels(any_image):
+    assert any_image(files.GIF_FRAMES).ndim == 4
+    first = any_image(files.GIF_FRAMES, expand_animations=False)
+    np.testing.assert_array_equal(first, any_image(files.GIF_FRAMES)[0])
+    assert any_image(files.PNG, channels=1).shape[-1] == 1
+    assert any_image(files.PNG_16_GREY, dtype=tf.uint16).dtype == np.uint16
+    for contents, channels, kind in (
+        (files.JPEG, 4, "JPEG"),
+        (files.GIF, 1, "GIF"),
+        (files.BMP, 1, "BMP"),
+    ):
+        with pytest.raises(tf.errors.InvalidArgumentError, match=f"when decoding {kind} images"):
+            any_image(contents, channels=channels)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Unable to decode bytes as"):
+        any_image(b"no image at all")
+    with pytest.raises(ValueError, match="channels must be in"):
+        any_image(files.PNG, channels=2)
+
+
+def test_is_jpeg():
+    with tf.Graph().as_default(), tf.Session() as session:
+        found = [tf.io.is_jpeg(contents) for contents in (files.JPEG, files.PNG, b"\xff\xd8\xff")]
+        assert session.run(found) == [True, False, True]

@@ -1,5 +1,8 @@
 """`tf.contrib.rnn`: the cells and networks of `tf.nn`, and those that never left contrib."""
 
+import weft.contrib.rnn.fused
+import weft.contrib.rnn.normalized
+import weft.contrib.rnn.stacked
 import weft.nn.recurrent
 import weft.nn.rnn_cell  # noqa: F401
 from weft.framework.export import public as _public

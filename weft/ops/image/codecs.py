@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from weft.framework import errors
-from weft.framework.export import export
 from weft.framework.registry import op
 from weft.framework.shape_rules import fail, rank, scalar
 from weft.ops.image import bmp_format, gif_format, jpeg_format, png_format
@@ -76,7 +75,6 @@ def _check_jpeg(channels: int, ratio: int, dct_method: str | bytes) -> None:
         raise ValueError(f"ratio must be 1, 2, 4, or 8, got {ratio}")
     if dct_method not in ("", "INTEGER_FAST", "INTEGER_ACCURATE"):
         raise ValueError("dct_method must be one of {'', 'INTEGER_FAST', 'INTEGER_ACCURATE'}")
-    # Which of the two it is follows from the upsampling, see `jpeg_format`.
 
 
 def _check_channels(channels: int) -> None:
@@ -109,6 +107,7 @@ def decode_jpeg(
         channels,
         ratio=ratio,
         fancy=fancy_upscaling,
+        accurate=dct_method == "INTEGER_ACCURATE",
         recover=try_recover_truncated,
         acceptable=acceptable_fraction,
     )
@@ -134,6 +133,7 @@ def decode_and_crop_jpeg(
         channels,
         ratio=ratio,
         fancy=fancy_upscaling,
+        accurate=dct_method == "INTEGER_ACCURATE",
         recover=try_recover_truncated,
         acceptable=acceptable_fraction,
         window=crop_window,
@@ -325,16 +325,15 @@ def _(image):
     return ()
 
 
-for _decl, _name, _spaces in (
-    (decode_jpeg, "decode_jpeg", ("image", "io")),
-    (decode_and_crop_jpeg, "decode_and_crop_jpeg", ("image", "io")),
-    (decode_png, "decode_png", ("image", "io")),
-    (decode_gif, "decode_gif", ("image", "io")),
-    (decode_bmp, "decode_bmp", ("image", "io")),
-    (extract_jpeg_shape, "extract_jpeg_shape", ("image", "io")),
-    (encode_jpeg, "encode_jpeg", ("image", "io")),
-    (encode_png, "encode_png", ("image",)),
-    (encode_jpeg_variable_quality, "", ()),
+for _decl in (
+    decode_jpeg,
+    decode_and_crop_jpeg,
+    decode_png,
+    decode_gif,
+    decode_bmp,
+    extract_jpeg_shape,
+    encode_jpeg,
+    encode_jpeg_variable_quality,
+    encode_png,
 ):
     _decl.not_differentiable()
-    export(*(f"{_space}.{_name}" for _space in _spaces))(_decl)

@@ -1,8 +1,9 @@
-"""JPEG: what its header says, and its pixels by way of Pillow's libjpeg-turbo.
+"""JPEG: what its header says, and its pixels by libjpeg-turbo, TensorFlow's library too.
 
-TensorFlow asks the same library for its fast integer transform with smooth upsampling of colours. Pillow offers
-the accurate transform with smooth upsampling, or the fast one with plain upsampling: with the former, which
-is the default here too, pixels differ from TensorFlow's by a level now and then.
+simplejpeg takes any choice of transform and upsampling, and gives TensorFlow's pixels. What it does not take (four
+inks, shrinking) goes to Pillow, which knows the accurate transform with smooth upsampling and the fast one with plain
+upsampling only: where something is upsampled, that decides. Pillow also tells how much there is of a file that was
+cut short.
 """
 
 from __future__ import annotations
@@ -29,6 +30,19 @@ class Header:
     width: int
     components: int
     is_adobe: bool  # whose ink is stored as what is left of the paper's white
+    sampling: tuple[tuple[int, int], ...]  # elements of each component in a unit, across and down
+
+    def is_upsampled(self, ratio: int) -> bool:
+        """Whether some component has fewer elements than there are pixels, the image shrunk by `ratio`."""
+        widest, tallest = (max(s) for s in zip(*self.sampling))
+        for h, v in self.sampling:
+            across, down, shrunk = widest // h, tallest // v, 1
+            # The library shrinks such a component less instead, if it can do so both ways.
+            while shrunk < ratio and across % (2 * shrunk) == 0 and down % (2 * shrunk) == 0:
+                shrunk *= 2
+            if across > shrunk or down > shrunk:
+                return True
+        return False
 
 
 def header(contents: bytes) -> Header:
@@ -68,7 +82,10 @@ def header(contents: bytes) -> Header:
     size = [int.from_bytes(frame[i : i + 2], "big") for i in (1, 3)]
     if 0 in size or frame[5] == 0:
         raise ValueError("the image is empty")
-    return Header(size[0], size[1], frame[5], is_adobe)
+    sampling = tuple(divmod(factors, 16) for factors in frame[7::3])
+    if any(0 in pair for pair in sampling):
+        raise ValueError("the frame header is malformed")
+    return Header(size[0], size[1], frame[5], is_adobe, sampling)
 
 
 @functools.cache
@@ -93,8 +110,21 @@ def _reader() -> type:
     return Reader
 
 
+def _whole(
+    contents: bytes, colours: str, fancy: bool, accurate: bool, strict: bool
+) -> np.ndarray | None:
+    """All pixels, by simplejpeg; None where it finds a fault, or if not `strict` one that it cannot live with."""
+    import simplejpeg
+
+    how = {"fastdct": not accurate, "fastupsample": not fancy, "strict": strict}
+    try:
+        return simplejpeg.decode_jpeg(contents, colours, **how)
+    except (ValueError, KeyError):
+        return None
+
+
 def _unpacked(
-    contents: bytes, components: int, ratio: int, fancy: bool, goes_on: bool
+    contents: bytes, components: int, ratio: int, is_quick: bool, goes_on: bool
 ) -> tuple[np.ndarray, int]:
     """All pixels, in the file's colours or in greys, and how many rows are not made up."""
     with _reader()(io.BytesIO(contents)) as image:
@@ -102,7 +132,7 @@ def _unpacked(
         width, height = image.size
         # Sizes of which Pillow's quotients are the ratio, whatever the image's size.
         image.draft("L" if components == 1 else None, (width / ratio, height / ratio))
-        if not fancy:
+        if is_quick:
             image.decoderconfig = (ratio, 1)
         pixels = np.asarray(image)
         rows = len(pixels) if image.rows_read is None else image.rows_read
@@ -114,6 +144,7 @@ def decode(
     channels: int = 0,
     ratio: int = 1,
     fancy: bool = True,
+    accurate: bool = False,
     recover: bool = False,
     acceptable: float = 1.0,
     window: np.ndarray | None = None,
@@ -132,9 +163,18 @@ def decode(
     ):
         raise ValueError(f"the window {[top, left, rows, columns]} is not in the image")
     goes_on = recover or acceptable < 1
-    pixels, read = _unpacked(contents, components, ratio, fancy, goes_on)
+    colours = "GRAY" if 1 in (components, head.components) else "RGB"
+    is_usual = ratio == 1 and head.components in (1, 3)
+    pixels = _whole(contents, colours, fancy, accurate, strict=True) if is_usual else None
+    read = height
+    if pixels is None:
+        is_upsampled = components == 3 and head.is_upsampled(ratio)
+        is_quick = not (fancy if is_upsampled else accurate)
+        pixels, read = _unpacked(contents, components, ratio, is_quick, goes_on)
+        better = _whole(contents, colours, fancy, accurate, strict=False) if is_usual else None
+        pixels = pixels if better is None else better
     if read < len(pixels) and not recover:
-        if min(max(read - top, 0), rows) / rows < acceptable:
+        if not read or min(max(read - top, 0), rows) / rows < acceptable:
             raise ValueError(f"it has {read} of {height} rows")
         pixels = pixels.copy()
         pixels[read:] = 0

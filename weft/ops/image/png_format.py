@@ -28,6 +28,7 @@ class Parts:
     interlaced: int
     palette: np.ndarray | None
     transparency: bytes | None
+    gamma: float | None  # with which levels were encoded, where the file says so
     data: bytes
 
 
@@ -55,7 +56,7 @@ def parts(contents: bytes) -> Parts:
             raise ValueError("it does not begin with a header")
         if kind == b"IDAT":
             data.append(body)
-        elif kind in (b"IHDR", b"PLTE", b"tRNS"):
+        elif kind in (b"IHDR", b"PLTE", b"tRNS", b"gAMA", b"sRGB"):
             found.setdefault(kind, body)
         at = end + 4
     width, height, depth, colour, compression, filtering, interlaced = _header(found[b"IHDR"])
@@ -70,7 +71,15 @@ def parts(contents: bytes) -> Parts:
     # A byte of packed data never stands for more than 1,032: what cannot be is not waited for.
     if height * (width * depth * _SAMPLES[colour] // 8) > 1032 * len(packed) + 1032:
         raise ValueError("its data are too short for its size")
-    return Parts(width, height, depth, colour, interlaced, palette, found.get(b"tRNS"), packed)
+    return Parts(
+        width, height, depth, colour, interlaced, palette, found.get(b"tRNS"), _gamma(found), packed
+    )
+
+
+def _gamma(found: dict[bytes, bytes]) -> float | None:
+    """What levels were raised to, where that is not nothing."""
+    stated = 45455 if b"sRGB" in found else int.from_bytes(found.get(b"gAMA", b"")[:4], "big")
+    return stated / 1e5 if stated and abs(stated - 100000) > 5000 else None
 
 
 def _header(body: bytes) -> tuple[int, ...]:
@@ -168,7 +177,7 @@ def decode(contents: bytes, channels: int = 0, dtype: type = np.uint8) -> np.nda
     if channels >= 3 and colours.shape[2] == 1:
         colours = np.repeat(colours, 3, axis=2)
     elif channels < 3 and colours.shape[2] == 3:
-        colours = _greys(colours)
+        colours = _greys(colours, png.gamma)
     if channels % 2 == 0:
         if alpha is None:
             # As TensorFlow's library, which fills in what is opaque in the file's own depth
@@ -200,9 +209,18 @@ def _where_transparent(png: Parts, samples: np.ndarray, most: int) -> np.ndarray
     return np.where(clear, 0, most).astype(samples.dtype)
 
 
-def _greys(colours: np.ndarray) -> np.ndarray:
+def _greys(colours: np.ndarray, gamma: float | None) -> np.ndarray:
+    most = np.iinfo(colours.dtype).max
+    if gamma is not None:  # weighed as light, but for what is grey already
+        levels = np.arange(most + 1) / most
+        light = np.floor(levels ** (1 / gamma) * most + 0.5).astype(np.uint32)
+        back = np.floor(levels**gamma * most + 0.5).astype(colours.dtype)
+        red, green, blue = (light[colours[:, :, i]] for i in range(3))
+        grey = back[red * _RED + green * _GREEN + blue * (32768 - _RED - _GREEN) + 16384 >> 15]
+        is_grey = (colours == colours[:, :, :1]).all(axis=2)
+        return np.where(is_grey, colours[:, :, 0], grey)[:, :, None]
     red, green, blue = (colours[:, :, i].astype(np.uint32) for i in range(3))
-    rounding = 16384 if colours.dtype == np.uint16 else 0  # so the library that TensorFlow has
+    rounding = 16384 if most > 255 else 0  # so the library that TensorFlow has
     grey = red * _RED + green * _GREEN + blue * (32768 - _RED - _GREEN) + rounding >> 15
     return grey.astype(colours.dtype)[:, :, None]
 

@@ -146,26 +146,36 @@ class Queue(WaitingRoom):
         """Takes out one element."""
         return self.run(ctx, TAKE, _Taking(self), "Dequeue operation was cancelled")
 
-    def dequeue_many(self, ctx: Any, n: int, up_to: bool) -> list[np.ndarray]:
+    def dequeue_many(self, ctx: Any, n: int, up_to: bool) -> Any:
         """Takes out n elements, or with `up_to` what is left once the queue is closed."""
         if not self.has_shapes:
             raise invalid(
                 f"{self.kind}'s DequeueMany and DequeueUpTo require the components to have specified shapes."
             )
         if n == 0:
-            return [
-                empty_batch(0, tuple(d or 0 for d in dims or ()), dtype)
-                for dims, dtype in zip(self.shapes, self.dtypes)
-            ]
+            return self.arranged(
+                [
+                    empty_batch(0, tuple(d or 0 for d in dims or ()), dtype)
+                    for dims, dtype in zip(self.shapes, self.dtypes)
+                ]
+            )
         kind = _TakingSorted if self.kind == "PriorityQueue" else _TakingMany
         return self.run(ctx, TAKE, kind(self, n, up_to), "Dequeue operation was cancelled")
 
-    def batches(self, runs: list[Run]) -> list[np.ndarray]:
+    def batches(self, runs: list[Run]) -> Any:
         """The components of some elements, each as one array."""
-        return [
-            batch(runs, i) if dims is None or None not in dims else padded_batch(runs, i, dims, t)
-            for i, (dims, t) in enumerate(zip(self.shapes, self.dtypes))
-        ]
+        return self.arranged(
+            [
+                batch(runs, i)
+                if dims is None or None not in dims
+                else padded_batch(runs, i, dims, t)
+                for i, (dims, t) in enumerate(zip(self.shapes, self.dtypes))
+            ]
+        )
+
+    def arranged(self, batches: list[np.ndarray]) -> Any:
+        """Batches as the op that takes them gives them."""
+        return batches
 
     def out_of_range(self, requested: int, size: int) -> errors.OpError:
         return errors.OutOfRangeError(

@@ -69,6 +69,7 @@ class WaitingRoom:
     def __init__(self, *lanes: str):
         self.lock = threading.RLock()
         self.lanes: dict[Any, deque[Waiting]] = {lane: deque() for lane in lanes}
+        self._lasting = frozenset(lanes)  # other lanes come and go with those who wait in them
 
     def run(self, ctx: Any, lane: Any, attempt: Callable[[], Any], cancelled: str) -> Any:
         """The result of an attempt: at once where that is possible, else when others have made it so."""
@@ -121,6 +122,13 @@ class WaitingRoom:
                         break
                     lane.popleft()
                     first.finish(answer)
+        self._tidy()
+
+    def _tidy(self) -> None:
+        if len(self.lanes) > len(self._lasting):
+            for name in [n for n, lane in self.lanes.items() if not lane]:
+                if name not in self._lasting:
+                    del self.lanes[name]
 
     def leave(self, waiting: Waiting) -> None:
         """Takes somebody out of line; the caller holds the lock."""

@@ -6,7 +6,7 @@ from typing import Any
 
 from weft.framework import dtypes
 from weft.framework.conversion import convert_to_tensor
-from weft.framework.export import export, find
+from weft.framework.export import export
 from weft.framework.scopes import name_scope
 from weft.framework.sparse_tensor import SparseTensor
 from weft.framework.tensor_shape import TensorShape
@@ -53,26 +53,13 @@ def safe_embedding_lookup_sparse(
     parts = [*tables, sparse_ids, sparse_weights]
     with name_scope(name, "embedding_lookup", parts) as scope:
         shape = sparse_ids.dense_shape
-        known = shape.shape.dims[0].value if shape.shape.ndims is not None else None
-        rank = raw.Size(shape) if known is None else known
-        last = rank - 1
-        outer = raw.Slice(shape, [0], raw.Pack([last], axis=0) if known is None else [last])
-        rows = raw.Prod(outer, raw.Range(0, raw.Rank(outer), 1))
-        ids = sparse_reshape(sparse_ids, [rows, gather(shape, last)])
+        rank = shape.shape.dims[0].value if shape.shape.ndims is not None else None
+        # Most ids are matrices already, and steps of many lookups are many small ops.
+        ids = sparse_ids if rank == 2 else _as_matrix(sparse_ids, rank)
         weights = None
         if sparse_weights is not None:
             weights = SparseTensor(ids.indices, sparse_weights.values, ids.dense_shape)
-        zero = convert_to_tensor(0, dtype=ids.values.dtype.base_dtype)
-        valid = raw.GreaterEqual(ids.values, zero)
-        if weights is not None:  # which must be as many
-            valid = raw.LogicalAnd(valid, raw.Fill(raw.Shape(weights.values), True))
-        ids, weights = _only(ids, weights, valid)
-        if combiner != "sum" and weights is not None:
-            zero = convert_to_tensor(0, dtype=weights.values.dtype.base_dtype)
-            ids, weights = _only(ids, weights, raw.Greater(weights.values, zero))
-        ids, is_empty = sparse_fill_empty_rows(ids, default_id or 0)
-        if weights is not None:
-            weights, _ = sparse_fill_empty_rows(weights, 1.0)
+        ids, weights, is_empty = _filled(ids, weights, combiner, default_id or 0)
         result = embedding_lookup_sparse(
             tables,
             ids,
@@ -83,15 +70,44 @@ def safe_embedding_lookup_sparse(
             max_norm=max_norm,
         )
         if default_id is None:
-            width = raw.Pack([1, raw.Unpack(raw.Shape(result), num=2, axis=0)[1]], axis=0)
-            wide = raw.Tile(raw.Reshape(is_empty, [-1, 1]), width)
-            zeros = raw.ZerosLike(result)
-            result = find("", "where", "tf")(wide, zeros, result, name=scope or None)
-        sizes = raw.Cast(outer, DstT=dtypes.int32)
-        final = raw.Reshape(result, concat([sizes, raw.Shape(result)[1:]], 0))
-        lead = TensorShape(None if known is None else [None] * (known - 1))
-        final.set_shape(lead.concatenate(result.get_shape()[1:]))
-        return final
+            result = raw.Select(is_empty, raw.ZerosLike(result), result, name=scope or None)
+        if rank != 2:
+            sizes = raw.Cast(_outer(shape, rank)[0], DstT=dtypes.int32)
+            result = raw.Reshape(result, concat([sizes, raw.Shape(result)[1:]], 0))
+            lead = TensorShape(None if rank is None else [None] * (rank - 1))
+            result.set_shape(lead.concatenate(tables[0].get_shape()[1:]))
+        return result
+
+
+def _outer(shape: Any, rank: int | None) -> tuple[Any, Any]:
+    """The sizes of all axes but the last, and the number of these axes."""
+    last = raw.Sub(raw.Size(shape), 1) if rank is None else rank - 1
+    return raw.Slice(shape, [0], raw.Pack([last], axis=0) if rank is None else [last]), last
+
+
+def _as_matrix(ids: SparseTensor, rank: int | None) -> SparseTensor:
+    """Ids of any rank with all axes but the last as one."""
+    outer, last = _outer(ids.dense_shape, rank)
+    rows = raw.Prod(outer, raw.Range(0, raw.Rank(outer), 1))
+    return sparse_reshape(ids, [rows, gather(ids.dense_shape, last)])
+
+
+def _filled(
+    ids: SparseTensor, weights: SparseTensor | None, combiner: str | None, default_id: int
+) -> tuple[SparseTensor, SparseTensor | None, Any]:
+    """Ids and weights that are valid, with the default in rows that have none, and which rows these are."""
+    zero = convert_to_tensor(0, dtype=ids.values.dtype.base_dtype)
+    valid = raw.GreaterEqual(ids.values, zero)
+    if weights is not None:  # which must be as many
+        valid = raw.LogicalAnd(valid, raw.Fill(raw.Shape(weights.values), True))
+    ids, weights = _only(ids, weights, valid)
+    if combiner != "sum" and weights is not None:
+        zero = convert_to_tensor(0, dtype=weights.values.dtype.base_dtype)
+        ids, weights = _only(ids, weights, raw.Greater(weights.values, zero))
+    ids, is_empty = sparse_fill_empty_rows(ids, default_id)
+    if weights is not None:
+        weights, _ = sparse_fill_empty_rows(weights, 1.0)
+    return ids, weights, is_empty
 
 
 @export("compat.v2.nn.safe_embedding_lookup_sparse")
