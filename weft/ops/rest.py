@@ -20,6 +20,7 @@ import weft.ops.image.suppression
 import weft.ops.io.csv
 import weft.ops.io.decode
 import weft.ops.io.files
+import weft.ops.io.messages
 import weft.ops.io.parsing
 import weft.ops.io.parsing_sequences
 import weft.ops.io.reader_ops

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import sys
 
 import numpy as np
 import pytest
@@ -304,3 +305,6 @@ def test_every_taker_is_a_public_function():
         except AttributeError:
             missing.append(name)
     assert missing == []
+    takers = {module for found in dispatch._takers.values() for module, _ in found}
+    of_ragged = {module for module in takers if ".ragged." in module}
+    assert of_ragged <= set(sys.modules)  # with the first ragged tensor all are there

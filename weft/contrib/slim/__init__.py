@@ -5,6 +5,10 @@ import weft.contrib.framework
 import weft.contrib.layers  # noqa: F401
 from weft.contrib import losses as losses
 from weft.contrib import metrics as metrics
+from weft.contrib.framework import variables as variables
+from weft.contrib.layers import initializers as initializers
+from weft.contrib.layers import regularizers as regularizers
+from weft.contrib.layers import utils as utils
 from weft.contrib.slim import evaluation as evaluation
 from weft.contrib.slim import learning as learning
 from weft.contrib.slim import model_analyzer as model_analyzer
