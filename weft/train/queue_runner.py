@@ -134,8 +134,7 @@ class QueueRunner:
             else:
                 logging.error("Exception in QueueRunner: %s", e)
                 with self._lock:
-                    self._exceptions_raised.append(e)
-                raise
+                    self._exceptions_raised.append(e)  # nobody could catch what a thread raises
         finally:
             with self._lock:
                 self._runs_per_session[sess] -= 1
