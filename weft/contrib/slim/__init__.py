@@ -14,6 +14,13 @@ from weft.contrib.slim import learning as learning
 from weft.contrib.slim import model_analyzer as model_analyzer
 from weft.contrib.slim import queues as queues
 from weft.contrib.slim import summaries as summaries
+from weft.contrib.slim.data import data_decoder as data_decoder
+from weft.contrib.slim.data import data_provider as data_provider
+from weft.contrib.slim.data import dataset as dataset
+from weft.contrib.slim.data import dataset_data_provider as dataset_data_provider
+from weft.contrib.slim.data import parallel_reader as parallel_reader
+from weft.contrib.slim.data import prefetch_queue as prefetch_queue
+from weft.contrib.slim.data import tfexample_decoder as tfexample_decoder
 from weft.framework.export import public as _public
 
 __getattr__, __dir__ = _public("contrib.slim")
