@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import weakref
 from typing import Any
@@ -130,7 +131,9 @@ class QueueRunner:
                     break
         except Exception as e:
             if coord:
-                coord.request_stop(e)
+                # One that has joined its threads already raises the error again, where nobody would hear of it.
+                with contextlib.suppress(type(e)):
+                    coord.request_stop(e)
             else:
                 logging.error("Exception in QueueRunner: %s", e)
                 with self._lock:
