@@ -10,7 +10,7 @@ from weft.framework.dtypes import DType
 from weft.framework.tensor_shape import TensorShape
 
 
-def _kinds() -> dict[int, type]:
+def _kinds() -> dict[int, Any]:
     return {1: tf.SparseTensorSpec, 2: tf.IndexedSlicesSpec, 3: tf.RaggedTensorSpec}
 
 
