@@ -104,6 +104,7 @@ def test_the_tutorials_network_learns():
         (b"<html>", "no IDX file"),
         (b"", "no IDX file"),
     ],
+    ids=["cut", "short", "floats", "rank", "page", "empty"],
 )
 def test_damaged_idx_files(tmp_path, content, match):
     (tmp_path / "x").write_bytes(content)
@@ -205,6 +206,7 @@ class Command:
         (b"<html>", "no CIFAR file"),
         (b"", "no CIFAR file"),
     ],
+    ids=["command", "objects", "without data", "small", "list", "page", "empty"],
 )
 def test_hostile_cifar_files(tmp_path, monkeypatch, capsys, content, match):
     monkeypatch.setattr(cifar, "get_file", lambda *args, **kwargs: str(tmp_path))

@@ -73,6 +73,11 @@ class _ArraysOnly(pickle.Unpickler):
             return np.ndarray
         if (module, name) == ("numpy", "dtype"):
             return _dtype
+        if (module, name) == (
+            "_codecs",
+            "encode",
+        ):  # bytes, as Python 3 writes them in old protocols
+            return lambda text, encoding: text.encode("latin-1")
         raise pickle.UnpicklingError(f"it wants to load {module}.{name}")
 
 

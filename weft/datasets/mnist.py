@@ -24,10 +24,11 @@ def load_data(path: str = "mnist.npz") -> tuple[Pair, Pair]:
     """Gives 60,000 images of digits with their labels, and 10,000 for the test."""
     file = get_file(path, _FOLDER + "mnist.npz", file_hash=_MNIST)
     try:
-        with np.load(file, allow_pickle=False) as arrays:
+        # NumPy leaves a file that it opened itself open when it is damaged.
+        with open(file, "rb") as opened, np.load(opened, allow_pickle=False) as arrays:
             x_train, y_train = arrays["x_train"], arrays["y_train"]
             x_test, y_test = arrays["x_test"], arrays["y_test"]
-    except (zipfile.BadZipFile, zlib.error, ValueError, EOFError, KeyError) as e:
+    except (zipfile.BadZipFile, zlib.error, ValueError, EOFError, KeyError, TypeError) as e:
         raise DataLossError(None, None, f"{file} is not the MNIST file of Keras: {e}.") from e
     return (x_train, y_train), (x_test, y_test)
 
