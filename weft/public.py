@@ -204,3 +204,11 @@ lazy("initializers", "weft.lookup")
 lazy("compat.v2.feature_column", "weft.feature_column")
 for _space in ("keras.layers", "keras.experimental", "compat.v2.keras.layers"):
     lazy(_space, "weft.feature_column.feature_layers")
+for _name, _module in (
+    ("mnist", "mnist"),
+    ("fashion_mnist", "mnist"),
+    ("cifar10", "cifar"),
+    ("cifar100", "cifar"),
+):
+    lazy(f"keras.datasets.{_name}", f"weft.datasets.{_module}")
+lazy("keras.utils", "weft.datasets.cache")

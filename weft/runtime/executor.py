@@ -15,6 +15,7 @@ from weft.engine.cell import Cell
 from weft.framework import errors
 from weft.ops.queues.waiting import wait_for_one
 from weft.runtime.plan import Host, Plan
+from weft.runtime.resources import DEFAULT_CONTAINER
 from weft.runtime.step_stats import ConstantNode, Recorder
 
 _step_ids = itertools.count(1)
@@ -351,4 +352,7 @@ def fetched(value: Any, ctx: Any, tensor: Any) -> Any:
     if hasattr(value, "unsafe_buffer_pointer"):
         array = np.array(value)
         return array[()] if array.ndim == 0 else array
+    if tensor._dtype._is_ref_dtype:
+        # A handle as older graphs have it: what is shown of it says where the resource is, and its name.
+        return np.array([DEFAULT_CONTAINER.encode(), getattr(value, "name", "").encode()], object)
     return value
