@@ -167,6 +167,8 @@ for _space in ("", "linalg"):
     )
 lazy("linalg", "weft.linalg.operator_calls")
 lazy("train", "weft.distributed", "weft.train.batching")
+for _space in ("data", "data.experimental"):
+    lazy(_space, "weft.data")
 lazy("io", "weft.train.input_producers", "weft.train.graph_io")
 lazy("losses", "weft.losses")
 lazy(
