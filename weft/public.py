@@ -182,11 +182,12 @@ lazy(
 )
 for _space in ("gfile", "io.gfile", "io", "python_io"):
     lazy(_space, "weft.files")
+lazy("contrib.framework.python.ops.audio_ops", "weft.contrib.framework.audio_ops")
 for _space in ("image", "compat.v2.image", "io"):
     lazy(_space, "weft.images")
 for _space in ("summary", "compat.v2.summary", "compat.v2.summary.experimental"):
     lazy(_space, "weft.summary")
-lazy("train", "weft.summary")
+lazy("train", "weft.summary", "weft.train.warm_starting")
 lazy("nn", "weft.nn.recurrent", "weft.nn.sampled_losses", "weft.nn.ctc")
 lazy("random", "weft.nn.sampled_losses")
 lazy("compat.v2.nn", "weft.nn.sampled_losses", "weft.nn.ctc")

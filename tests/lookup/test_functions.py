@@ -129,6 +129,25 @@ def test_sessions_have_tables_of_their_own():
         assert one.run(size) == 1 and other.run(size) == 0
 
 
+def test_tables_without_a_shared_name_belong_to_one_session():
+    server = tf.train.Server.create_local_server()
+    found = []
+    for ids in ([1, 2], [5, 6]):
+        with tf.Graph().as_default():
+            fill = tf.lookup.KeyValueTensorInitializer(["a", "b"], ids, value_dtype=tf.int64)
+            table = tf.contrib.lookup.HashTable(fill, -1)
+            words = tf.contrib.lookup.MutableHashTable(tf.string, tf.int64, -1)
+            values = [table.lookup(tf.constant(["a"])), words.size()]
+            insert = words.insert([f"word {ids[0]}"], [1])
+            with tf.Session(server.target) as session:
+                session.run([table.init, insert])
+                found.append([v.tolist() for v in session.run(values)])
+    assert found == [
+        [[1], 1],
+        [[5], 2],
+    ]  # what checkpoints hold is shared under the operation's name
+
+
 def test_buckets_are_those_of_the_hash():
     unknown = tf.constant(["toccata", "karn evil"])
     known = tf.contrib.lookup.index_table_from_tensor(WORDS, num_oov_buckets=5)

@@ -10,12 +10,14 @@ import numpy as np
 import weft as tf
 
 
+def after(checks: list[Any]) -> Any:
+    """A `with` block whose operations wait for checks; those that were done at once are None."""
+    return tf.control_dependencies([check for check in checks if check is not None])
+
+
 def with_checks(checks: list[Any], tensor: Any) -> Any:
     """The tensor, once the checks have passed."""
-    checks = [check for check in checks if check is not None]
-    if not checks:
-        return tf.convert_to_tensor(tensor)
-    with tf.control_dependencies(checks):
+    with after(checks):
         return tf.identity(tensor)
 
 

@@ -459,10 +459,6 @@ class ScalarDistribution(Distribution):
         """The shape of n samples."""
         return tf.concat([[n], self.batch_shape_tensor()], 0)
 
-    def _over_batch(self, x: Any) -> Any:
-        """A statistic of some of the parameters, for each member of the batch."""
-        return tf.broadcast_to(x, self.batch_shape_tensor())
-
 
 def parameter(name: str, doc: str) -> property:
     """A parameter that a constructor keeps under its name with an underscore."""

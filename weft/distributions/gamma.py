@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import weft as tf
-from weft.distributions.arguments import nan_where_not, same_float_dtype, with_checks
+from weft.distributions.arguments import after, nan_where_not, same_float_dtype, with_checks
 from weft.distributions.base import (
     FULLY_REPARAMETERIZED,
     ScalarDistribution,
@@ -35,7 +35,7 @@ class Gamma(ScalarDistribution):
             checks = []
             if validate_args:
                 checks = [tf.assert_positive(concentration), tf.assert_positive(rate)]
-            with tf.control_dependencies([check for check in checks if check is not None]):
+            with after(checks):
                 self._concentration = tf.identity(concentration, name="concentration")
                 self._rate = tf.identity(rate, name="rate")
                 same_float_dtype(self._concentration, self._rate)

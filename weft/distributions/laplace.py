@@ -9,7 +9,7 @@ import numpy as np
 
 import weft as tf
 from weft.distributions import special
-from weft.distributions.arguments import same_float_dtype
+from weft.distributions.arguments import after, same_float_dtype
 from weft.distributions.base import (
     FULLY_REPARAMETERIZED,
     ScalarDistribution,
@@ -34,7 +34,7 @@ class Laplace(ScalarDistribution):
         parameters = parameters_of(locals())
         with tf.name_scope(name, values=[loc, scale]) as name:
             checks = [tf.assert_positive(scale)] if validate_args else []
-            with tf.control_dependencies([check for check in checks if check is not None]):
+            with after(checks):
                 self._loc = tf.identity(loc, name="loc")
                 self._scale = tf.identity(scale, name="scale")
                 same_float_dtype(self._loc, self._scale)

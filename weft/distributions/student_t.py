@@ -8,6 +8,7 @@ import numpy as np
 
 import weft as tf
 from weft.distributions.arguments import (
+    after,
     another_seed,
     nan_where_not,
     same_float_dtype,
@@ -38,7 +39,7 @@ class StudentT(ScalarDistribution):
         parameters = parameters_of(locals())
         with tf.name_scope(name, values=[df, loc, scale]) as name:
             checks = [tf.assert_positive(df)] if validate_args else []
-            with tf.control_dependencies([check for check in checks if check is not None]):
+            with after(checks):
                 self._df = tf.identity(df, name="df")
                 self._loc = tf.identity(loc, name="loc")
                 self._scale = tf.identity(scale, name="scale")

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 import weft as tf
-from weft.distributions.arguments import same_float_dtype
+from weft.distributions.arguments import after, same_float_dtype
 from weft.distributions.base import (
     FULLY_REPARAMETERIZED,
     ScalarDistribution,
@@ -32,7 +32,7 @@ class Uniform(ScalarDistribution):
         with tf.name_scope(name, values=[low, high]) as name:
             message = "uniform not defined when low >= high."
             checks = [tf.assert_less(low, high, message=message)] if validate_args else []
-            with tf.control_dependencies([check for check in checks if check is not None]):
+            with after(checks):
                 self._low = tf.identity(low, name="low")
                 self._high = tf.identity(high, name="high")
                 same_float_dtype(self._low, self._high)

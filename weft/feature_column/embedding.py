@@ -95,7 +95,7 @@ class OverCategories(DenseColumn, SequenceDenseColumn):
         if isinstance(self.categorical_column, SequenceCategoricalColumn):
             raise ValueError(
                 f"In {self._kind}: {self.name}. categorical_column must not be of type "
-                "SequenceCategoricalColumn: use a categorical_column_with_* for an input layer or "
+                "SequenceCategoricalColumn. Use a categorical_column_with_* for an input layer or "
                 f"DenseFeatures, or SequenceFeatures for sequences. {self._given()}"
             )
         return self.dense(transformation_cache, state_manager)
@@ -106,7 +106,7 @@ class OverCategories(DenseColumn, SequenceDenseColumn):
         if not isinstance(self.categorical_column, SequenceCategoricalColumn):
             raise ValueError(
                 f"In {self._kind}: {self.name}. categorical_column must be of type "
-                "SequenceCategoricalColumn to use SequenceFeatures: use one of "
+                "SequenceCategoricalColumn to use SequenceFeatures. Use one of "
                 f"sequence_categorical_column_with_*. {self._given()}"
             )
         ids = self.categorical_column.get_sparse_tensors(transformation_cache, state_manager)

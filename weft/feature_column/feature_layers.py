@@ -69,7 +69,7 @@ class _Features(Layer):
 
     def compute_output_shape(self, input_shape: Any) -> Any:
         width = sum(c.variable_shape.num_elements() for c in self._feature_columns)
-        return tf.TensorShape(self._target(input_shape, width))
+        return tuple(self._target(input_shape, width))
 
     def _flat(self, column: Any, tensor: Any) -> Any:
         width = column.variable_shape.num_elements()
@@ -130,6 +130,9 @@ class DenseFeaturesV2(DenseFeatures):
             with tf.name_scope(column.name):
                 column.create_state(self._state_manager)
         self.built = True
+
+
+DenseFeaturesV2.__name__ = "DenseFeatures"  # which its layers are named after
 
 
 @export("keras.experimental.SequenceFeatures")

@@ -68,14 +68,13 @@ class ScopeState(StateManager):
 
     def __init__(self, collections: Any = None, trainable: bool | None = None):
         super().__init__()
-        self._collections = collections
+        self._collections = None if collections is None else list(collections)
         self._trainable = trainable is None or trainable
 
     def make(self, name: str, **settings: Any) -> Any:
         """A variable of the scope's own kind, in the collections."""
         settings.pop("use_resource")
         trainable = settings.pop("trainable") and self._trainable
-        collections = self._collections
-        if collections and tf.GraphKeys.GLOBAL_VARIABLES not in collections:
-            collections.append(tf.GraphKeys.GLOBAL_VARIABLES)
-        return tf.get_variable(name, trainable=trainable, collections=collections, **settings)
+        if self._collections and tf.GraphKeys.GLOBAL_VARIABLES not in self._collections:
+            self._collections.append(tf.GraphKeys.GLOBAL_VARIABLES)
+        return tf.get_variable(name, trainable=trainable, collections=self._collections, **settings)

@@ -8,6 +8,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 import weft as tf
 from weft.framework.export import export
 
@@ -64,7 +66,9 @@ def matrix_exponential(input: Any, name: str | None = None) -> Any:
             return tf.constant(value, real)
 
         halvings = tf.floor(tf.log(norm / number(most)) / number(math.log(2.0)))
-        halvings = tf.maximum(halvings, number(0.0))
+        # An infinite norm would have it halved for ever.
+        most_of_all = number(float(np.finfo(real.as_numpy_dtype).maxexp))
+        halvings = tf.clip_by_value(halvings, number(0.0), most_of_all)
         scale = tf.cast(tf.pow(number(2.0), halvings), kind)
         parts = []
         for degree in degrees:

@@ -12,10 +12,10 @@ from weft.framework import conversion, dtypes
 from weft.framework.graph import control_dependencies
 from weft.losses.weights import broadcast_weights
 from weft.metrics.streaming import aligned, collected, metric, metric_variable
-from weft.ops.array.constant import constant_v1
+from weft.ops.array.gather import gather
 from weft.ops.by_name import raw
 from weft.ops.math.cast import cast
-from weft.ops.math.reduce_functions import reduce_sum
+from weft.ops.math.scans import cumsum
 from weft.variables.assignment import assign_add
 from weft.variables.scope import variable_scope
 
@@ -45,24 +45,20 @@ class Outcomes:
             predictions, labels, weights = aligned(
                 cast(predictions, dtypes.float32), cast(labels, dtypes.bool), weights
             )
-        bounds = raw.Reshape(constant_v1(thresholds, dtypes.float32), [-1, 1])
-        is_label = raw.Reshape(labels, [1, -1])
-        is_predicted = raw.Greater(raw.Reshape(predictions, [1, -1]), bounds)
-        if weights is not None:
+        if weights is None:
+            weights = raw.OnesLike(predictions)
+        else:
             weights = broadcast_weights(cast(weights, dtypes.float32), predictions)
-            weights = raw.Reshape(weights, [1, -1])
+        buckets = _Buckets(thresholds, predictions)
         self.values: dict[str, Any] = {}
         self.updates: dict[str, Any] = {}
         for kind in kinds:
-            said = is_predicted if kind[1] == "p" else raw.LogicalNot(is_predicted)
             # The label is what was said where that was true, and the other where it was false.
-            is_so = is_label if kind in ("tp", "fn") else raw.LogicalNot(is_label)
-            events = cast(raw.LogicalAnd(is_so, said), dtypes.float32)
-            if weights is not None:
-                events = events * weights
+            is_so = labels if kind in ("tp", "fn") else raw.LogicalNot(labels)
+            found = buckets.above if kind[1] == "p" else buckets.below
             count = metric_variable([len(thresholds)], dtypes.float32, name=NAMES[kind])
             self.values[kind] = count
-            self.updates[kind] = assign_add(count, reduce_sum(events, 1))
+            self.updates[kind] = assign_add(count, found(cast(is_so, dtypes.float32) * weights))
 
     def measured(
         self, compute: Callable, metrics_collections: Any, updates_collections: Any
@@ -71,6 +67,35 @@ class Outcomes:
         value = compute("value", **self.values)
         update = compute("update_op", **self.updates)
         return collected(value, update, metrics_collections, updates_collections)
+
+
+class _Buckets:
+    """Sums over what is above or below each threshold: each prediction counts once, between two of them."""
+
+    def __init__(self, thresholds: Any, predictions: Any):
+        bounds = np.array(thresholds, np.float32)
+        order = np.argsort(bounds, kind="stable")
+        self.count = bounds.size
+        self._in_order = bool(np.all(order == np.arange(bounds.size)))
+        self._back = np.argsort(order, kind="stable")
+        flat = raw.Reshape(predictions, [1, -1])
+        # How many thresholds are less than each prediction.
+        self._bucket = raw.Reshape(raw.LowerBound(bounds[order][None], flat), [-1])
+
+    def above(self, weights: Any) -> Any:
+        """The sum of the weights of the predictions that are greater than each threshold."""
+        return self._given_order(cumsum(self._sums(weights), reverse=True)[1:])
+
+    def below(self, weights: Any) -> Any:
+        """The sum of the weights of the others."""
+        return self._given_order(cumsum(self._sums(weights))[:-1])
+
+    def _sums(self, weights: Any) -> Any:
+        flat = raw.Reshape(weights, [-1])
+        return raw.UnsortedSegmentSum(flat, self._bucket, np.int32(self.count + 1))
+
+    def _given_order(self, sums: Any) -> Any:
+        return sums if self._in_order else gather(sums, self._back)
 
 
 def in_unit(predictions: Any) -> list[Any]:

@@ -13,7 +13,9 @@ import weft.ops.datasets.iterators
 import weft.ops.datasets.mapping
 import weft.ops.datasets.selection
 import weft.ops.datasets.sources
+import weft.ops.flow.older_handles
 import weft.ops.flow.optional
+import weft.ops.flow.remote_call
 import weft.ops.image.boxes
 import weft.ops.image.codecs
 import weft.ops.image.colors
@@ -26,10 +28,12 @@ import weft.ops.image.suppression
 import weft.ops.io.csv
 import weft.ops.io.decode
 import weft.ops.io.files
+import weft.ops.io.messages
 import weft.ops.io.parsing
 import weft.ops.io.parsing_sequences
 import weft.ops.io.reader_ops
 import weft.ops.io.readers
+import weft.ops.io.record_input
 import weft.ops.io.tensors
 import weft.ops.io.wav
 import weft.ops.linalg.batch_forms
@@ -42,6 +46,7 @@ import weft.ops.linalg.solve
 import weft.ops.linalg.triangular
 import weft.ops.linalg.tridiagonal
 import weft.ops.lookup.remapping
+import weft.ops.lookup.table_kinds
 import weft.ops.lookup.table_ops
 import weft.ops.nn.gru_block
 import weft.ops.nn.lstm_block

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import threading
 from collections.abc import Callable
@@ -14,6 +15,7 @@ from weft.engine.cell import Cell
 from weft.framework import errors
 from weft.ops.queues.waiting import wait_for_one
 from weft.runtime.plan import Host, Plan
+from weft.runtime.resources import DEFAULT_CONTAINER
 from weft.runtime.step_stats import ConstantNode, Recorder
 
 _step_ids = itertools.count(1)
@@ -168,16 +170,17 @@ class ContextOfDevice:
         return found
 
 
-def run_steps(plan: Plan, values: list[Any], ctx: Any) -> None:
-    """Runs the steps of a plan over a table of values."""
+def run_steps(plan: Plan, values: list[Any], ctx: Any, run: Any = None) -> None:
+    """Runs the steps of a plan over a table of values, each by `run`."""
+    run = run or run_item
     step = ctx.step
     for item in plan.steps:
         if step.stopped:
             step.check()
         try:
-            run_item(item, values, ctx.on(item.device) if plan.many_devices else ctx)
+            run(item, values, ctx.on(item.device) if plan.many_devices else ctx)
         except interpreter.PutOff as put_off:
-            _run_around(plan, item, put_off.waiting, values, ctx)
+            _run_around(plan, item, put_off.waiting, values, ctx, run)
             return
 
 
@@ -195,7 +198,7 @@ def run_item(item: Any, values: list[Any], here: Any) -> None:
         item.run(values, here)
 
 
-def _run_around(plan: Plan, item: Any, waiting: Any, values: list[Any], ctx: Any) -> None:
+def _run_around(plan: Plan, item: Any, waiting: Any, values: list[Any], ctx: Any, run: Any) -> None:
     """Runs the rest of a plan while one of its operations waits: first what does not depend on it."""
     needs = plan.dependencies()
     at = plan.steps.index(item)
@@ -211,7 +214,7 @@ def _run_around(plan: Plan, item: Any, waiting: Any, values: list[Any], ctx: Any
                     continue
                 ctx.step.check()
                 try:
-                    run_item(item, values, ctx.on(item.device) if plan.many_devices else ctx)
+                    run(item, values, ctx.on(item.device) if plan.many_devices else ctx)
                 except interpreter.PutOff as e:
                     put_off[item] = e.waiting
                 else:
@@ -259,39 +262,45 @@ def _run_recorded(plan: Plan, values: list[Any], ctx: Any, recorder: Recorder) -
     for slot, node in plan.handles:
         now = recorder.now()
         recorder.add(plan.placed[node.op].name, node, now, now, [values[slot]])
-    for item in plan.steps:
-        ctx.step.check()
-        here = ctx.on(item.device) if plan.many_devices else ctx
-        if type(item) is Host:
-            _to_numpy(item.node.inputs, values)
-            _timed(item.device.name, item.node, values, here, recorder)
-            continue
-        if item.ready:
-            start = recorder.now()
-            item.run(values, here)
-            _to_numpy(item.outputs, values)
-            recorder.add(
-                item.device.name, item, start, recorder.now(), [values[s] for s in item.outputs]
-            )
-            continue
-        _to_numpy(item.inputs, values)
-        program = item.program
-        table: list[Any] = [None] * program.n_slots
-        for slot, source in zip(program.inputs, item.inputs):
-            table[slot] = values[source]
-        for node in program.nodes:
-            if node.decl.name == "Const":  # noted with the plan's constants
-                interpreter.run_node(node, table, here)
-            else:
-                _timed(item.device.name, node, table, here, recorder)
-        for slot, source in zip(item.outputs, program.outputs):
-            values[slot] = table[source]
+    run_steps(plan, values, ctx, functools.partial(_run_item_recorded, recorder))
+
+
+def _run_item_recorded(recorder: Recorder, item: Any, values: list[Any], here: Any) -> None:
+    if type(item) is Host:
+        _to_numpy(item.node.inputs, values)
+        here.may_put_off = item.node
+        _timed(item.device.name, item.node, values, here, recorder)
+        return
+    if item.ready:
+        start = recorder.now()
+        item.run(values, here)
+        _to_numpy(item.outputs, values)
+        recorder.add(
+            item.device.name, item, start, recorder.now(), [values[s] for s in item.outputs]
+        )
+        return
+    _to_numpy(item.inputs, values)
+    program = item.program
+    table: list[Any] = [None] * program.n_slots
+    for slot, source in zip(program.inputs, item.inputs):
+        table[slot] = values[source]
+    for node in program.nodes:
+        if node.decl.name == "Const":  # noted with the plan's constants
+            interpreter.run_node(node, table, here)
+        else:
+            _timed(item.device.name, node, table, here, recorder)
+    for slot, source in zip(item.outputs, program.outputs):
+        values[slot] = table[source]
 
 
 def _timed(device: str, node: Any, values: list[Any], ctx: Any, recorder: Recorder) -> None:
     ctx.node = node
     start = recorder.now()
-    interpreter.run_node(node, values, ctx)
+    try:
+        interpreter.run_node(node, values, ctx)
+    except interpreter.PutOff:  # it has tried, and gives nothing yet
+        recorder.add(device, node, start, recorder.now(), [])
+        raise
     recorder.add(device, node, start, recorder.now(), [values[s] for s in node.outputs if s >= 0])
 
 
@@ -337,4 +346,7 @@ def fetched(value: Any, ctx: Any, tensor: Any) -> Any:
     if hasattr(value, "unsafe_buffer_pointer"):
         array = np.array(value)
         return array[()] if array.ndim == 0 else array
+    if tensor._dtype._is_ref_dtype:
+        # A handle as older graphs have it: what is shown of it says where the resource is, and its name.
+        return np.array([DEFAULT_CONTAINER.encode(), getattr(value, "name", "").encode()], object)
     return value

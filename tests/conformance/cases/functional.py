@@ -106,6 +106,24 @@ def for_(g):
         )
 
 
+@declare("RemoteCall")
+def remote_call(g):
+    tf = g.tf
+    function = g.function(lambda x, n: (x * 2.0, n + 1), "float32", "int32")
+
+    def called(target):
+        args = [g.feed([1.0, 2.0]), g.feed(3, "int32")]
+        return g.raw.RemoteCall(
+            target=g.feed(target, "string"), args=args, Tout=[tf.float32, tf.int32], f=function
+        )
+
+    for target in (b"/job:localhost/replica:0/task:0/device:CPU:0", b"/cpu:0", b""):
+        yield g.run(*called(target))
+    yield g.run(*called(b"/job:worker/task:3/cpu:0"), error="InternalError")
+    yield g.run(*called(b"/device:CPU:77"), error="InternalError")
+    yield g.run(*called(b"nonsense"), error="InvalidArgumentError")
+
+
 @declare("StatefulPartitionedCall", "VarHandleOp", "AssignAddVariableOp", "ReadVariableOp")
 def a_function_updates_a_variable(g):
     tf = g.tf
@@ -170,20 +188,6 @@ def symbolic_gradient(g):
     yield g.run(
         *g.raw.SymbolicGradient(
             input=[x, w, g.feed(1.0)], Tout=[tf.float32, tf.float32], f=function
-        )
-    )
-
-
-@declare("RemoteCall", later=True)
-def remote_call(g):
-    tf = g.tf
-    function = g.function(lambda x: x * 2.0, "float32")
-    yield g.run(
-        *g.raw.RemoteCall(
-            target="/job:localhost/replica:0/task:0/device:CPU:0",
-            args=[g.feed([1.0, 2.0])],
-            Tout=[tf.float32],
-            f=function,
         )
     )
 

@@ -103,6 +103,7 @@ def wrong_keys_and_values(g):
 
     yield g.run(fill([b"a", b"b"], [1]), error="InvalidArgumentError")
     yield g.run(fill([[b"a"]], [[1]]), error="InvalidArgumentError")
+    yield g.run(fill([], []), error="InvalidArgumentError")
     yield g.run(fill([1], [1], "int64"), error="InvalidArgumentError")
 
 

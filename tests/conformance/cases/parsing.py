@@ -435,6 +435,71 @@ rows += [
     row("MatchingFiles", "none", pattern=text(b"/no/such/*"), error_="NotFoundError"),
 ]
 
+# -- messages ----------------------------------------------------------------------------------------
+
+# A tensorflow.VersionDef: producer, min_consumer, bad_consumers
+VERSIONS = [b"\x08\x05\x1a\x02\x07\x08", b"\x10\x03", b""]
+NODE = piece(1, b"name") + piece(2, b"Op") + piece(3, b"in0") + piece(3, b"in1")
+
+
+def message(label, data, kind, names, kinds, **options):
+    return row(
+        "DecodeProtoV2",
+        label,
+        bytes=strings(*data),
+        message_type="tensorflow." + kind,
+        field_names=names,
+        output_types=kinds,
+        **options,
+    )
+
+
+I32 = Dtype("int32")
+rows += [
+    message("", VERSIONS, "VersionDef", ["bad_consumers", "producer"], [I32, I32]),
+    message("wider", VERSIONS, "VersionDef", ["bad_consumers"], [INT64]),
+    message("texts", [NODE, b""], "NodeDef", ["input", "op"], [STRING, STRING]),
+    message(
+        "as text",
+        [b"producer: 4 bad_consumers: [1, 2]"],
+        "VersionDef",
+        ["bad_consumers"],
+        [I32],
+        message_format="text",
+    ),
+    message("sanitized", VERSIONS, "VersionDef", ["producer"], [I32], sanitize=True),
+    message("no type", VERSIONS, "NoSuchType", ["a"], [I32], error_=BAD),
+    message("no field", VERSIONS, "VersionDef", ["a"], [I32], error_=BAD),
+    message("of another dtype", VERSIONS, "VersionDef", ["producer"], [STRING], error_=BAD),
+    message("broken", [b"\x08"], "VersionDef", ["producer"], [I32], error_="DataLossError"),
+    message("no messages", [], "VersionDef", ["producer"], [I32], error_=BAD),
+    row(
+        "EncodeProto",
+        sizes=i32([[1, 2], [0, 1]]),
+        values=[i32([[5], [6]]), i32([[7, 8], [9, 10]])],
+        field_names=["producer", "bad_consumers"],
+        message_type="tensorflow.VersionDef",
+        exact_=False,  # the same messages, in packed form or not
+    ),
+    row(
+        "EncodeProto",
+        "texts",
+        sizes=i32([[2]]),
+        values=[strings([b"in0", b"in1"])],
+        field_names=["input"],
+        message_type="tensorflow.NodeDef",
+    ),
+    row(
+        "EncodeProto",
+        "too few values",
+        sizes=i32([[3]]),
+        values=[i32([[5]])],
+        field_names=["producer"],
+        message_type="tensorflow.VersionDef",
+        error_=BAD,
+    ),
+]
+
 # -- sound -------------------------------------------------------------------------------------------
 
 WAV = (

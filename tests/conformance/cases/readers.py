@@ -84,6 +84,14 @@ def for_both_forms(kind, **attrs):
     return keep
 
 
+def for_none(*ops):
+    def keep(function):
+        scripts.append(script(*ops)(function))
+        return function
+
+    return keep
+
+
 def files(*contents):
     folder = tempfile.mkdtemp()
     paths = []
@@ -190,6 +198,14 @@ def tf_record_reader(g, r):
 def compressed_records(g, r):
     yield g.run(r.put(*files(zlib.compress(RECORDS))))
     yield g.run(*r.read_up_to(9))
+
+
+@for_none("RecordInput")
+def record_input(g):
+    (path,) = files(RECORDS[:19])
+    attrs = dict(file_buffer_size=1, file_parallelism=1, batch_size=2)
+    yield g.run(g.raw.RecordInput(file_pattern=path.decode(), **attrs))
+    yield g.run(g.raw.RecordInput(file_pattern="/no/such/file*", **attrs), error="NotFoundError")
 
 
 FAMILY = Family("readers", [], scripts)

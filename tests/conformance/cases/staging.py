@@ -197,4 +197,117 @@ def barrier_refuses(g):
         yield g.run(g.raw.BarrierReadySize(handle=handle), error="InvalidArgumentError")
 
 
+@declare("Stack", "StackPush", "StackPop", "StackClose")
+def older_stack(g):
+    tf = g.tf
+    handle = g.raw.Stack(elem_type=tf.float32, stack_name=g.fresh_name())
+    first = g.raw.StackPush(handle=handle, elem=g.feed([1.0, 2.0]))
+    with tf.control_dependencies([first]):
+        second = g.raw.StackPush(handle=handle, elem=g.feed([3.0]))
+    with tf.control_dependencies([second]):
+        last = g.raw.StackPop(handle=handle, elem_type=tf.float32)
+    with tf.control_dependencies([last]):
+        before = g.raw.StackPop(handle=handle, elem_type=tf.float32)
+    with tf.control_dependencies([before]):
+        close = g.raw.StackClose(handle=handle)
+    yield g.run(first, second, last, before, close)
+
+
+class OldGraph:
+    """A graph of an older TensorFlow: what it has removed can be imported, but no longer be built."""
+
+    def __init__(self, g, producer):
+        self._tf, self._g = g.tf, g
+        self._graph_def = g.tf.GraphDef()
+        self._graph_def.versions.producer = producer
+        self._given = {}
+
+    def feed(self, values, dtype="float32"):
+        tensor = self._g.feed(values, dtype)
+        name = "fed%d" % len(self._given)
+        self._given[name] = tensor
+        node = self._graph_def.node.add(name=name, op="Placeholder")
+        node.attr["dtype"].type = tensor.dtype.as_datatype_enum
+        return name
+
+    def add(self, op, *inputs, **attrs):
+        """Adds a node and gives its name; inputs that start with ^ only come before it."""
+        name = "node%d" % len(self._graph_def.node)
+        node = self._graph_def.node.add(name=name, op=op)
+        node.input.extend(inputs)
+        for key, value in attrs.items():
+            if isinstance(value, str):
+                node.attr[key].s = value.encode()
+            else:
+                node.attr[key].type = value.as_datatype_enum
+        return name
+
+    def tensors(self, *names):
+        return self._tf.import_graph_def(self._graph_def, self._given, list(names))
+
+
+ARRAY = "Write Read Gather Scatter Concat Split Size Close".split()
+
+
+def older_arrays(version, producer):
+    """Declares a program on arrays behind references, or behind strings."""
+
+    def program(g):
+        f = g.tf.float32
+
+        def begin(size):
+            old = OldGraph(g, producer)
+
+            def call(name, *inputs, **attrs):
+                suffix = "" if name in ("Pack", "Unpack") else version
+                return old.add("TensorArray" + name + suffix, *inputs, **attrs)
+
+            return old, call, call("", old.feed(size, "int32"), dtype=f)
+
+        old, call, it = begin(3)
+        flow = old.feed(0.0)
+        for i, row in ((0, [1.0, 2.0]), (2, [5.0, 6.0]), (1, [3.0, 4.0])):
+            flow = call("Write", it, old.feed(i, "int32"), old.feed(row), flow, T=f)
+        size = call("Size", it, flow)
+        gathered = call("Gather", it, old.feed([2, 0], "int32"), flow, dtype=f)
+        one = old.feed(1, "int32")
+        read = call("Read", it, one, flow, "^" + gathered, "^" + size, dtype=f)
+        call("Close", it, "^" + read)
+        yield g.run(*old.tensors(*[name + ":0" for name in (flow, size, gathered, read)]))
+
+        old, call, it = begin(2)
+        pieces, lengths = old.feed([1.0, 2.0, 3.0]), old.feed([2, 1], "int64")
+        flow = call("Split", it, pieces, lengths, old.feed(0.0), T=f)
+        whole = call("Concat", it, flow, dtype=f)
+        yield g.run(*old.tensors(whole + ":0", whole + ":1"))
+
+        old, call, it = begin(2)
+        rows, places = old.feed([[1.0], [2.0]]), old.feed([1, 0], "int32")
+        flow = call("Scatter", it, places, rows, old.feed(0.0), T=f)
+        yield g.run(*old.tensors(call("Gather", it, places, flow, dtype=f) + ":0"))
+
+        if not version:
+            old, call, it = begin(2)
+            flow = call("Unpack", it, old.feed([[1.0], [2.0]]), old.feed(0.0), T=f)
+            yield g.run(*old.tensors(call("Pack", it, flow, dtype=f) + ":0"))
+
+        old, call, it = begin(1)
+        zero = old.feed(0, "int32")
+        flow = call("Write", it, zero, old.feed([7.0]), old.feed(0.0), T=f)
+        gradients = call("Grad", it, flow, source="gradients")
+        for _ in range(2):
+            flow = call("Write", gradients, zero, old.feed([2.5]), flow, T=f)
+        yield g.run(*old.tensors(call("Read", gradients, zero, flow, dtype=f) + ":0"))
+
+    program.__name__ = "older_tensor_array" + version.lower()
+    names = ["TensorArray" + name + version for name in ["", "Grad", *ARRAY]]
+    if not version:
+        names += ["TensorArrayPack", "TensorArrayUnpack"]
+    declare(*names)(program)
+
+
+older_arrays("", 15)
+older_arrays("V2", 25)
+
+
 FAMILY = Family("staging", [], scripts)

@@ -135,3 +135,26 @@ def test_logdet_and_cholesky_solve(tier):
         found = session.run([tf.linalg.logdet(a), tf.cholesky_solve(tf.cholesky(a), rhs)])
     np.testing.assert_allclose(found[0], np.linalg.slogdet(spd)[1])
     np.testing.assert_allclose(spd @ found[1], rhs, atol=1e-10)
+
+
+@pytest.mark.parametrize("tier", TIERS)
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_what_is_not_finite_spoils_its_own_matrix_only(tier, bad):
+    """And ends: LAPACK looks for the singular values of infinities for ever."""
+    x = np.stack([np.eye(3), 2 * np.eye(3)]).astype(np.float32)
+    x[1, 1, 1] = bad
+    with tf.Graph().as_default(), tf.Session() as session, testing.tier(tier):
+        a = tf.placeholder(tf.float32, [2, 3, 3])
+        outputs = [
+            tf.linalg.svd(a)[0],
+            tf.linalg.cholesky(a),
+            tf.linalg.inv(a),
+            tf.linalg.sqrtm(a),
+            tf.linalg.expm(a),
+            tf.linalg.lstsq(a, tf.ones([2, 3, 1]), fast=False),
+        ]
+        for value in session.run(outputs, {a: x}):
+            assert np.isfinite(value[0]).all()
+        assert np.isnan(session.run(outputs[0], {a: x})[1]).all()
+        with pytest.raises(tf.errors.InvalidArgumentError, match="not successful"):
+            session.run(tf.linalg.eigvalsh(a), {a: x})

@@ -57,6 +57,26 @@ def test_an_operation_that_waits_lets_the_rest_of_its_step_go_on(session):
     assert session.run([more, queue.dequeue(), queue.dequeue()])[1:] in ([7, 8], [8, 7])
 
 
+def test_the_same_while_the_step_is_traced(session):
+    queue = tf.FIFOQueue(1, tf.int32, shapes=[[]])
+    fetches = [queue.dequeue() * 10, queue.enqueue(7)]
+    metadata = tf.RunMetadata()
+    options = tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE, timeout_in_ms=5000)
+    assert session.run(fetches, options=options, run_metadata=metadata)[0] == 70
+    nodes = {n.node_name for d in metadata.step_stats.dev_stats for n in d.node_stats}
+    assert {"fifo_queue_Dequeue", "fifo_queue_enqueue"} <= nodes
+
+
+def test_what_is_behind_different_queues_does_not_wait_for_both(session):
+    """Both results could be computed by one segment; then the second queue would never be filled."""
+    first, second = (tf.FIFOQueue(1, tf.float32, shapes=[[]]) for _ in range(2))
+    doubled = first.dequeue() * 2.0
+    put = second.enqueue(doubled)
+    halved = second.dequeue() / 2.0
+    session.run(first.enqueue(3.0))
+    assert session.run([halved, put], options=tf.RunOptions(timeout_in_ms=5000))[0] == 3.0
+
+
 def test_two_that_wait_in_one_step_wait_together(session):
     a, b = (tf.FIFOQueue(1, tf.int32, shapes=[[]]) for _ in range(2))
     put_a, put_b = a.enqueue(1), b.enqueue(2)
@@ -205,6 +225,11 @@ def test_a_queue_out_of_several(session):
     assert session.run(take) == [0, 11, 22]
     with pytest.raises(TypeError, match="matching component dtypes"):
         tf.QueueBase.from_list(index, [*queues, tf.FIFOQueue(5, tf.int64)])
+
+
+def test_what_is_shown_of_an_older_handle(session):
+    handle = tf.raw_ops.FIFOQueue(component_types=[tf.int32], shared_name="q")
+    assert session.run(handle).tolist() == [b"localhost", b"q"]
 
 
 def test_names(session):

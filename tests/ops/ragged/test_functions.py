@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import sys
 
 import numpy as np
 import pytest
@@ -43,6 +44,10 @@ def ragged(values):
         (lambda x, n: tf.constant(2.0) * x, [[2, 4, 6], [], [8, 10]]),
         (lambda x, n: x + [[10.0], [20.0], [30.0]], [[11, 12, 13], [], [34, 35]]),
         (lambda x, n: x > 2, [[False, False, True], [], [True, True]]),
+        (
+            lambda x, n: tf.constant([[2.0], [0.0], [4.5]]) < x,
+            [[False, False, True], [], [False, True]],
+        ),
         (lambda x, n: abs(-x), LISTS),
         (lambda x, n: tf.concat([x, x], 0), LISTS + LISTS),
         (lambda x, n: tf.concat([x, x[:, :1]], 1), [[1, 2, 3, 1], [], [4, 5, 4]]),
@@ -279,6 +284,11 @@ def test_values_of_unknown_rank(session):
         tf.add(x, [[1]])
 
 
+def test_printed(session, capfd):
+    session.run(tf.print("x =", tf.ragged.constant([[1], [2, 3]])))
+    assert "x = tf.RaggedTensor(values=" in capfd.readouterr().err
+
+
 def test_segment_ids(session):
     splits = tf.ragged.segment_ids_to_row_splits([0, 0, 2], num_segments=4)
     assert splits.shape.as_list() == [5]
@@ -295,3 +305,6 @@ def test_every_taker_is_a_public_function():
         except AttributeError:
             missing.append(name)
     assert missing == []
+    takers = {module for found in dispatch._takers.values() for module, _ in found}
+    of_ragged = {module for module in takers if ".ragged." in module}
+    assert of_ragged <= set(sys.modules)  # with the first ragged tensor all are there

@@ -136,6 +136,8 @@ def test_of_and_to_dense():
     words = tf.sparse.to_dense(tf.SparseTensor([[1]], ["a"], [3]), default_value="-")
     assert run(words).tolist() == [b"-", b"a", b"-"]
     assert run(tf.sparse_to_dense([1, 3], [5], 1)).tolist() == [0, 1, 0, 1, 0]
+    total = tf.sparse.reduce_sum_sparse(sparse())
+    assert run(tf.sparse.to_dense(total)) == 15
 
 
 @pytest.mark.parametrize("axis", [None, 0, 1, [0, 1], -1])

@@ -10,6 +10,7 @@ import numpy as np
 import weft as tf
 from weft.distributions import special
 from weft.distributions.arguments import (
+    after,
     nan_where_not,
     same_float_dtype,
     with_checks,
@@ -252,7 +253,7 @@ class InverseGamma(ScalarDistribution):
             checks = []
             if validate_args:
                 checks = [tf.assert_positive(concentration), tf.assert_positive(rate)]
-            with tf.control_dependencies([check for check in checks if check is not None]):
+            with after(checks):
                 self._concentration = tf.identity(concentration, name="concentration")
                 self._rate = tf.identity(rate, name="rate")
                 same_float_dtype(self._concentration, self._rate)

@@ -58,7 +58,6 @@ class TransformedDistribution(Distribution):
             validate_args=validate_args,
             allow_nan_stats=distribution.allow_nan_stats,
             parameters=parameters,
-            # What the bijector is made of is not listed: operations belong to a name scope by its own.
             graph_parents=distribution._graph_parents + bijector.graph_parents,
             name=name,
         )

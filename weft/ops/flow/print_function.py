@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from weft.framework import context, nest
+from weft.framework.composite_tensor import CompositeTensor
 from weft.framework.export import export
 from weft.framework.sparse_tensor import SparseTensor
 from weft.framework.tensor import Tensor
@@ -98,6 +99,11 @@ def _stream_name(stream: Any) -> str:
     )
 
 
+def _stands_for_tensor(x: Any) -> bool:
+    """Whether something such as a variable is one tensor; a ragged tensor is printed as what it is made of."""
+    return hasattr(x, "_as_graph_element") and not isinstance(x, CompositeTensor)
+
+
 class _Template:
     """What is printed, with a mark in place of each tensor."""
 
@@ -133,7 +139,7 @@ class _Template:
             self.text += ")'"
         elif isinstance(x, Tensor):
             self._tensor(x)
-        elif hasattr(x, "_as_graph_element") or hasattr(x, "_should_act_as_resource_variable"):
+        elif _stands_for_tensor(x) or hasattr(x, "_should_act_as_resource_variable"):
             from weft.framework import conversion
 
             self._tensor(conversion.convert_to_tensor(x))
@@ -145,7 +151,7 @@ class _Template:
     @staticmethod
     def _has_tensor(x: Any) -> bool:
         return any(
-            isinstance(leaf, (Tensor, SparseTensor)) or hasattr(leaf, "_as_graph_element")
+            isinstance(leaf, (Tensor, SparseTensor)) or _stands_for_tensor(leaf)
             for leaf in nest.flatten(x)
         )
 

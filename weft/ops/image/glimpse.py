@@ -8,17 +8,18 @@ from weft.framework.registry import op
 from weft.framework.shape_rules import fail, merge_dim, rank
 
 
-def _noise(kind: str, image: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    """What a glimpse shows where there is no image. TensorFlow seeds it by nothing either."""
+def _noise(kind: str, images: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """What glimpses show where there is no image. TensorFlow seeds it by nothing either."""
     if kind == "zero":
         return np.zeros(shape, np.float32)
     generator = np.random.default_rng()
     if kind == "uniform":
-        low, high = image.min(), image.max()
+        low, high = (f(images, axis=(1, 2, 3), keepdims=True) for f in (np.min, np.max))
         return low + generator.random(shape, np.float32) * (high - low)
-    values = image.reshape(-1, image.shape[-1])
-    drawn = values.mean(0) + generator.standard_normal(shape, np.float32) * values.std(0)
-    return np.clip(drawn, values.min(0), values.max(0))
+    low, high, mean, spread = (
+        f(images, axis=(1, 2), keepdims=True) for f in (np.min, np.max, np.mean, np.std)
+    )
+    return np.clip(mean + generator.standard_normal(shape, np.float32) * spread, low, high)
 
 
 def _kind(uniform_noise: bool, noise: str) -> str:
@@ -50,19 +51,18 @@ def extract_glimpse_op(xp, input, size, offsets, *, centered, normalized, unifor
     limit = np.float32(2**40)  # far enough beyond any image
     # Cut towards zero, as a C++ cast does
     starts = np.trunc(np.nan_to_num(np.clip(at, -limit, limit))).astype(np.int64)
-    out = np.empty((input.shape[0], *map(int, window), input.shape[3]), np.float32)
-    if out.size == 0:
-        return out
-    for image, start, glimpse in zip(input, starts, out):
-        low = np.maximum(start, 0)
-        high = np.minimum(start + window, extent)
-        if (start < 0).any() or (start + window >= extent).any():
-            glimpse[...] = _noise(kind, image, glimpse.shape)
-        if (high > low).all():
-            source = tuple(slice(a, b) for a, b in zip(low, high))
-            target = tuple(slice(a, b) for a, b in zip(low - start, high - start))
-            glimpse[target] = image[source]
-    return out
+    shape = (input.shape[0], *map(int, window), input.shape[3])
+    if 0 in shape or 0 in input.shape:
+        return np.zeros(shape, np.float32)
+    rows, columns = (starts[:, i, None] + np.arange(window[i]) for i in (0, 1))
+    inside = ((rows >= 0) & (rows < extent[0]))[:, :, None] & (
+        (columns >= 0) & (columns < extent[1])
+    )[:, None, :]
+    rows, columns = np.clip(rows, 0, extent[0] - 1), np.clip(columns, 0, extent[1] - 1)
+    seen = input[np.arange(len(input))[:, None, None], rows[:, :, None], columns[:, None, :]]
+    if inside.all():
+        return seen
+    return np.where(inside[..., None], seen, _noise(kind, input, shape)).astype(np.float32)
 
 
 @extract_glimpse_op.shape

@@ -1,9 +1,9 @@
-"""JPEG: what its header says, and its pixels by way of Pillow's libjpeg-turbo.
+"""JPEG: what its header says, and its pixels by libjpeg-turbo, TensorFlow's library too.
 
-TensorFlow asks the same library for its fast integer transform with smooth upsampling of colours. Pillow offers
-the accurate transform with smooth upsampling, or the fast one with plain upsampling. Where there is nothing to
-upsample both transforms are at hand; else the upsampling decides, and the pixels of the usual photograph differ
-from TensorFlow's by a level on average.
+simplejpeg takes any choice of transform and upsampling, and gives TensorFlow's pixels. What it does not take (four
+inks, shrinking) goes to Pillow, which knows the accurate transform with smooth upsampling and the fast one with plain
+upsampling only: where something is upsampled, that decides. Pillow also tells how much there is of a file that was
+cut short.
 """
 
 from __future__ import annotations
@@ -110,6 +110,19 @@ def _reader() -> type:
     return Reader
 
 
+def _whole(
+    contents: bytes, colours: str, fancy: bool, accurate: bool, strict: bool
+) -> np.ndarray | None:
+    """All pixels, by simplejpeg; None where it finds a fault, or if not `strict` one that it cannot live with."""
+    import simplejpeg
+
+    how = {"fastdct": not accurate, "fastupsample": not fancy, "strict": strict}
+    try:
+        return simplejpeg.decode_jpeg(contents, colours, **how)
+    except (ValueError, KeyError):
+        return None
+
+
 def _unpacked(
     contents: bytes, components: int, ratio: int, is_quick: bool, goes_on: bool
 ) -> tuple[np.ndarray, int]:
@@ -150,11 +163,18 @@ def decode(
     ):
         raise ValueError(f"the window {[top, left, rows, columns]} is not in the image")
     goes_on = recover or acceptable < 1
-    is_upsampled = components == 3 and head.is_upsampled(ratio)
-    is_quick = not (fancy if is_upsampled else accurate)
-    pixels, read = _unpacked(contents, components, ratio, is_quick, goes_on)
+    colours = "GRAY" if 1 in (components, head.components) else "RGB"
+    is_usual = ratio == 1 and head.components in (1, 3)
+    pixels = _whole(contents, colours, fancy, accurate, strict=True) if is_usual else None
+    read = height
+    if pixels is None:
+        is_upsampled = components == 3 and head.is_upsampled(ratio)
+        is_quick = not (fancy if is_upsampled else accurate)
+        pixels, read = _unpacked(contents, components, ratio, is_quick, goes_on)
+        better = _whole(contents, colours, fancy, accurate, strict=False) if is_usual else None
+        pixels = pixels if better is None else better
     if read < len(pixels) and not recover:
-        if min(max(read - top, 0), rows) / rows < acceptable:
+        if not read or min(max(read - top, 0), rows) / rows < acceptable:
             raise ValueError(f"it has {read} of {height} rows")
         pixels = pixels.copy()
         pixels[read:] = 0

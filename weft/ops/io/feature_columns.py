@@ -22,6 +22,7 @@ from weft.ops.strings.elements import of
 # The tag of each kind of list within a Feature, and what the kind is called.
 TAG = {dtypes.string: 0x0A, dtypes.float32: 0x12, dtypes.int64: 0x1A}
 _KIND = {"bytes_list": dtypes.string, "float_list": dtypes.float32, "int64_list": dtypes.int64}
+NAMES = {dtypes.string: "string", dtypes.float32: "float", dtypes.int64: "int64"}
 _PACKED = 0x0A
 
 
@@ -57,6 +58,25 @@ class Unreadable(Exception):
     def __init__(self, row: int, why: str, feature: int = 0):
         super().__init__(why)
         self.row, self.why, self.feature = row, why, feature
+
+
+class Mismatch(Unreadable):
+    """A feature whose values are of another kind, `found`, than the `wanted` one."""
+
+    def __init__(self, row: int, wanted: dtypes.DType, found: str | None, feature: int = 0):
+        kind = NAMES[_KIND[found]] if found else "none"
+        super().__init__(
+            row,
+            f"Data types don't match. Data type: {kind} but expected type: {NAMES[wanted]}",
+            feature,
+        )
+        self.wanted, self.found = wanted, found
+
+    def of_list(self) -> str:
+        """What is wrong, as it is said of features in lists."""
+        return (
+            f"Data types don't match. Expected type: {NAMES[self.wanted]}  Feature is: {self.found}"
+        )
 
 
 # -- taking the messages apart ---------------------------------------------------------------------------------
@@ -227,7 +247,8 @@ def columns(features: Sequence[Sequence[bytes]], kind: dtypes.DType) -> list[Col
         try:
             together = read(raws, kind)
         except Unreadable as e:
-            raise Unreadable(e.row % n, e.why, rest[e.row // n]) from None
+            e.row, e.feature = e.row % n, rest[e.row // n]
+            raise
         start = 0
         for k, i in enumerate(rest):
             rows = slice(k * n, (k + 1) * n)
@@ -326,11 +347,7 @@ def _anew(raw: bytes, kind: dtypes.DType, row: int) -> bytes | None:
         raise Unreadable(row, "Can't parse serialized Example.") from None
     name = feature.WhichOneof("kind")
     if name is None or _KIND[name] is not kind:
-        found = _NAMES[_KIND[name]] if name else "none"
-        raise Unreadable(
-            row,
-            f"Data types don't match. Data type: {found} but expected type: {_NAMES[kind]}",
-        )
+        raise Mismatch(row, kind, name)
     values = getattr(feature, name).value
     if kind is dtypes.float32:
         return np.array(values, "<f4").tobytes()
@@ -340,7 +357,6 @@ def _anew(raw: bytes, kind: dtypes.DType, row: int) -> bytes | None:
 
 
 _ALL_BITS = (1 << 64) - 1
-_NAMES = {dtypes.string: "string", dtypes.float32: "float", dtypes.int64: "int64"}
 
 
 def _numbers(

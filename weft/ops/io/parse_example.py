@@ -12,7 +12,7 @@ import numpy as np
 from weft.framework import dtypes, errors
 from weft.framework.registry import op
 from weft.framework.shape_rules import concatenate, fail, rank, text
-from weft.ops.io.feature_columns import Column, Unreadable, columns, examples
+from weft.ops.io.feature_columns import NAMES, Column, Unreadable, columns, examples
 
 
 def invalid(message: str) -> errors.OpError:
@@ -29,7 +29,8 @@ def by_kind(kinds: Sequence[dtypes.DType], raws: Sequence[Sequence[bytes]]) -> l
                 for i, column in zip(at, columns([raws[i] for i in at], kind)):
                     found[i] = column
             except Unreadable as e:
-                raise Unreadable(e.row, e.why, at[e.feature]) from None
+                e.feature = at[e.feature]
+                raise
     return found
 
 
@@ -233,7 +234,7 @@ def parse_example_op(
         def fails(row: int, why: str | None, key: str = key, kind: Any = kind) -> errors.OpError:
             if why is None:
                 return invalid(
-                    f"Name: {name(row)}, Feature: {key} (data type: {NAMED[kind]}) is required but could not "
+                    f"Name: {name(row)}, Feature: {key} (data type: {NAMES[kind]}) is required but could not "
                     "be found."
                 )
             return invalid(f"Name: {name(row)}, Key: {key}, Index: {row}.  {why}")
@@ -241,9 +242,6 @@ def parse_example_op(
         make = ragged_output if is_ragged(shape) else dense_output
         dense.append(make(column, n, kind, shape, default, fails))
     return *sparse_outputs(found[: wanted.sparse], n), dense
-
-
-NAMED = {dtypes.int64: "int64", dtypes.float32: "float", dtypes.string: "string"}
 
 
 @parse_example_op.shape
@@ -314,7 +312,7 @@ def parse_single_example_op(
         def fails(row: int, why: str | None, key: str = key, kind: Any = kind) -> errors.OpError:
             if why is None:
                 return invalid(
-                    f"Feature: {key} (data type: {NAMED[kind]}) is required but could not be found."
+                    f"Feature: {key} (data type: {NAMES[kind]}) is required but could not be found."
                 )
             return invalid(f"Key: {key}.  Can't parse serialized Example: {why}")
 

@@ -9,9 +9,15 @@ import numpy as np
 from weft.framework import dtypes, errors
 from weft.framework.registry import op
 from weft.framework.shape_rules import concatenate, fail, rank, text
-from weft.ops.io.feature_columns import Column, Unreadable, columns, sequence_examples
+from weft.ops.io.feature_columns import (
+    NAMES,
+    Column,
+    Mismatch,
+    Unreadable,
+    columns,
+    sequence_examples,
+)
 from weft.ops.io.parse_example import (
-    NAMED,
     by_kind,
     count,
     dense_output,
@@ -87,10 +93,10 @@ class Sequences:
             ) -> errors.OpError:
                 if why is None:
                     return invalid(
-                        f"Name: {self.name(row)}, Context feature '{key}' (data type: {NAMED[kind]}) is required but "
+                        f"Name: {self.name(row)}, Context feature '{key}' (data type: {NAMES[kind]}) is required but "
                         "could not be found."
                     )
-                return invalid(f"Name: {self.name(row)}, Key {key}.  {why}")
+                return invalid(f"Name: {self.name(row)}, Key: {key}.  {why}")
 
             dense.append(dense_output(found[sparse + i], self.n, kind, shape, default, fails))
         return found[:sparse], dense
@@ -107,8 +113,9 @@ class Sequences:
             (column,) = columns([[raw for one in lists for raw in one]], kind)
         except Unreadable as e:
             row, index = self._place(lengths, e.row)
+            why = e.of_list() if isinstance(e, Mismatch) else e.why
             raise invalid(
-                f"Name: {self.name(row)}, Feature list: {key}, Index: {index}.  {e.why}"
+                f"Name: {self.name(row)}, Feature list: {key}, Index: {index}.  {why}"
             ) from None
         return column, lengths, np.array(has, bool)
 
@@ -138,8 +145,8 @@ class Sequences:
             row, index = self._place(lengths, int(np.argmax(wrong)))
             found = int(column.counts[wrong][0])
             raise invalid(
-                f"Name: {self.name(row)}, Key {key}, Index: {index}.  Number of {NAMED[kind]} values != expected.  "
-                f"Values size: {found} but output shape: {text(shape)}"
+                f"Name: {self.name(row)}, Key: {key}, Index: {index}.  Number of {NAMES[kind]} values != expected.  "
+                f"values size: {found} but output shape: {text(shape)}"
             )
         most = int(lengths.max()) if self.n else 0
         out = np.full((self.n, most, *shape), b"" if kind is dtypes.string else 0, kind.np)

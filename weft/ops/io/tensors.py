@@ -69,7 +69,7 @@ def parse_tensor_op(xp, serialized, *, out_type):
         raise errors.InvalidArgumentError(
             None,
             None,
-            f"Could not parse `serialized` as TensorProto, value: '{_short(serialized[()])}'",
+            f"Could not parse `serialized` as TensorProto: '{_short(serialized[()])}'",
         ) from None
     if message.dtype != out_type.enum:
         try:

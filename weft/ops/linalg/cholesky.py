@@ -31,18 +31,21 @@ from weft.ops.math.reduce_functions import reduce_sum
 _FAILED = "Cholesky decomposition was not successful. The input might not be valid."
 
 
+def cholesky_factor(xp: Any, x: Any, message: str) -> Any:
+    """The lower triangular factor; of matrices that are not numbers it is none either, which is no error."""
+    if xp.is_numpy:
+        with failing_with(message):
+            found = np.linalg.cholesky(x)
+    else:
+        found = xp.tril(xp.lax.linalg.cholesky(x, symmetrize_input=False))
+    xp.check(~has_nan(xp, found) | has_nan(xp, x), lambda: message)
+    return found
+
+
 @op("Cholesky", "input: T -> output: T", FLOATS_COMPLEX)
 def cholesky_op(xp, input):
     """Lower triangular `L` with `L @ adjoint(L)` the input, of which only the lower triangle is read."""
-    with failing_with(_FAILED):
-        return np.linalg.cholesky(wide(input)).astype(input.dtype)
-
-
-@cholesky_op.kernel_for("xla")
-def _(xp, input):
-    found = xp.lax.linalg.cholesky(wide(input), symmetrize_input=False)
-    xp.check(~has_nan(xp, found), lambda: _FAILED)
-    return xp.tril(found).astype(input.dtype)
+    return cholesky_factor(xp, wide(input), _FAILED).astype(input.dtype)
 
 
 @cholesky_op.shape

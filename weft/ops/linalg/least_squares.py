@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from weft.framework.errors import InvalidArgumentError
 from weft.framework.registry import op
 from weft.framework.shape_rules import scalar
 from weft.ops.array.diagonal import eye
@@ -14,15 +13,15 @@ from weft.ops.array.shape_of import shape as shape_of
 from weft.ops.array.transpose import matrix_transpose
 from weft.ops.by_name import raw
 from weft.ops.flow.cond import cond
-from weft.ops.linalg.cholesky import cholesky_solve
+from weft.ops.linalg.cholesky import cholesky_factor, cholesky_solve
 from weft.ops.linalg.matrices import (
     FLOATS_COMPLEX,
     adjoint_of,
-    has_nan,
     legacy,
     solution,
     wide,
 )
+from weft.ops.linalg.svd import singular_values
 from weft.ops.linalg.triangular import triangular_solution
 from weft.ops.math.cast import cast
 from weft.ops.math.matmul import matmul
@@ -52,7 +51,7 @@ def matrix_solve_ls_op(xp, matrix, rhs, l2_regularizer, *, fast):
     gramian = xp.matmul(adjoint, a) if high else xp.matmul(a, adjoint)
     unit = np.eye(min(m, n), dtype=a.dtype)
     gramian = gramian + unit * xp.asarray(l2_regularizer).astype(a.dtype)
-    lower = _cholesky(xp, gramian)
+    lower = cholesky_factor(xp, gramian, _DEFICIENT)
 
     def solved(y: Any) -> Any:
         y = triangular_solution(xp, lower, y, lower=True, adjoint=False)
@@ -62,20 +61,9 @@ def matrix_solve_ls_op(xp, matrix, rhs, l2_regularizer, *, fast):
     return found.astype(rhs.dtype)
 
 
-def _cholesky(xp: Any, gramian: Any) -> Any:
-    if xp.is_numpy:
-        try:
-            return np.linalg.cholesky(gramian)
-        except np.linalg.LinAlgError:
-            raise InvalidArgumentError(None, None, _DEFICIENT) from None
-    lower = xp.lax.linalg.cholesky(gramian, symmetrize_input=False)
-    xp.check(~has_nan(xp, lower), lambda: _DEFICIENT)
-    return lower
-
-
 def _shortest(xp: Any, a: Any, b: Any) -> Any:
     """The solution by singular values, of which those that are rounding errors count as zero."""
-    u, s, vh = xp.linalg.svd(a, full_matrices=False)
+    u, s, vh = singular_values(xp, a, full_matrices=False)
     limit = s[..., :1] * (max(a.shape[-2:]) * np.finfo(s.dtype).eps)
     kept = s > limit
     scale = xp.where(kept, 1 / xp.where(kept, s, np.ones((), s.dtype)), np.zeros((), s.dtype))

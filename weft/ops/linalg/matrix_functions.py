@@ -24,6 +24,9 @@ def _each(function: Any, input: np.ndarray) -> np.ndarray:
     x = input.astype(np.complex128 if is_complex else np.float64)
     out = np.empty(input.shape, input.dtype)
     for i in np.ndindex(input.shape[:-2]):
+        if not np.isfinite(x[i]).all():  # LAPACK may never end
+            out[i] = np.nan
+            continue
         found = function(x[i])
         out[i] = found if is_complex else found.real
     return out

@@ -34,10 +34,7 @@ def _solved(xp: Any, matrix: Any, rhs: Any) -> Any:
     """`x` in `matrix @ x = rhs`, while tracing."""
     lu, _, permutation = factored(xp, matrix)
     rows = xp.take_along_axis(rhs, permutation[..., :, None], -2)
-    # The diagonal of L is not stored: it is ones, as the triangle with them in place of U's.
-    n = lu.shape[-1]
-    lower = xp.where(np.eye(n, dtype=bool), np.ones((), lu.dtype), lu)
-    y = triangular_solution(xp, lower, rows, lower=True, adjoint=False)
+    y = xp.lax.linalg.triangular_solve(lu, rows, left_side=True, lower=True, unit_diagonal=True)
     return triangular_solution(xp, lu, y, lower=False, adjoint=False)
 
 

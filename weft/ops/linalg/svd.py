@@ -25,10 +25,26 @@ def svd_op(xp, input, *, compute_uv, full_matrices):
     x = input.astype(np.float32) if input.dtype == np.float16 else input
     if not compute_uv:
         empty = np.zeros(0, input.dtype)
-        return xp.linalg.svd(x, compute_uv=False).astype(input.dtype), empty, empty
-    u, s, vh = xp.linalg.svd(x, full_matrices=full_matrices)
+        (s,) = singular_values(xp, x, compute_uv=False)
+        return s.astype(input.dtype), empty, empty
+    u, s, vh = singular_values(xp, x, full_matrices=full_matrices)
     v = xp.conj(xp.swapaxes(vh, -1, -2))
     return s.astype(input.dtype), u.astype(input.dtype), v.astype(input.dtype)
+
+
+def singular_values(xp: Any, x: Any, **how: Any) -> tuple[Any, ...]:
+    """The decomposition as `xp` makes it; not a number where a matrix is not finite.
+
+    LAPACK may never end where there are infinities.
+    """
+    finite = xp.isfinite(x).all((-2, -1), keepdims=True)
+    found = xp.linalg.svd(xp.where(finite, x, np.zeros((), x.dtype)), **how)
+    parts = tuple(found) if isinstance(found, tuple) else (found,)
+    whole = []
+    for part in parts:
+        known = finite if part.ndim == x.ndim else finite[..., 0]
+        whole.append(xp.where(known, part, np.full((), np.nan, part.dtype)))
+    return tuple(whole)
 
 
 @svd_op.shape

@@ -110,7 +110,14 @@ def tridiagonal_solve_op(xp, diagonals, rhs, *, partial_pivoting):
         *_, out[i], info = solve(lower[1:], main, upper[:-1], rhs[i])
         if info > 0:
             raise errors.InvalidArgumentError(None, None, _NOT_INVERTIBLE)
+    _check_solved(xp, out, diagonals, rhs)
     return out
+
+
+def _check_solved(xp: Any, found: Any, diagonals: Any, rhs: Any) -> None:
+    """A solution of finite numbers is one: XLA tells of singular matrices in no other way."""
+    unknown = has_nan(xp, found) & ~has_nan(xp, diagonals - diagonals) & ~has_nan(xp, rhs - rhs)
+    xp.check(~unknown, lambda: _NOT_INVERTIBLE)
 
 
 def _substituted(diagonals: np.ndarray, rhs: np.ndarray) -> np.ndarray:
@@ -143,7 +150,7 @@ def _(xp, diagonals, rhs, *, partial_pivoting):
     if not partial_pivoting:
         return _scanned(xp, upper, main, lower, rhs)
     found = xp.lax.linalg.tridiagonal_solve(lower, main, upper, rhs)
-    xp.check(~has_nan(xp, found), lambda: _NOT_INVERTIBLE)
+    _check_solved(xp, found, diagonals, rhs)
     return found
 
 

@@ -228,6 +228,8 @@ class HashTable(MutableHashTable):
     def initialize(self, keys: np.ndarray, values: np.ndarray) -> None:
         """Fills the table; of one that is filled already only the number of keys is compared."""
         self.check_values(self.count_shape(keys), values)
+        if not keys.size:
+            raise invalid("keys and values cannot be empty tensors.")
         keys_, values = key_list(keys, 0), values.reshape(-1)
         with self.lock:
             if self.is_initialized:

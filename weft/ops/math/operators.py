@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from weft.framework import conversion, dtypes
+from weft.framework.composite_tensor import CompositeTensor
 from weft.framework.scopes import name_scope
 from weft.framework.tensor import Tensor, override_operator
 from weft.ops.by_name import raw
@@ -80,7 +81,12 @@ _binary("matmul", matmul)
 
 def _comparison(method: str, decl: Any) -> None:
     def operator(x, y, name=None):
-        return decl(x, y, name=name)
+        try:
+            return decl(x, y, name=name)
+        except TypeError:
+            if isinstance(y, CompositeTensor):
+                return NotImplemented  # it knows how to deal with tensors itself, or Python says no
+            raise
 
     operator.__name__ = method
     override_operator(method, operator)

@@ -14,12 +14,12 @@ from weft.ops.array.concat import stack
 from weft.ops.array.gather import gather
 from weft.ops.array.reshape import reshape
 from weft.ops.array.sort import argsort
+from weft.ops.by_name import raw
 from weft.ops.math.cast import cast
 from weft.ops.math.ranges import range as range_
 from weft.ops.math.reduce_functions import count_nonzero
 from weft.ops.math.scans import cumprod
-from weft.ops.ragged.gather import gather_rows
-from weft.ops.ragged.reduce import reduce_sum
+from weft.ops.ragged.gather import gather_rows, one_row
 from weft.ops.ragged.splits import after, required, required_equal, same_splits, splits_of
 from weft.ops.ragged.tensor import (
     RaggedTensor,
@@ -72,7 +72,8 @@ def _by_ragged_mask(data: Any, mask: Any, dtype: Any) -> Any:
         if mask.shape.rank > 2:
             splits.append(mask.row_splits)
         else:
-            counts = reduce_sum(None, mask.with_values(cast(mask.values, dtype)), axis=1)  # type: ignore[arg-type]
+            kept = cast(mask.values, dtype)
+            counts = raw.UnsortedSegmentSum(kept, mask.value_rowids(), mask.nrows())
             splits.append(splits_of(counts))
         mask, data = mask.values, data.values
     splits[0] = after(checks, splits[0])
@@ -121,7 +122,7 @@ def stack_dynamic_partitions(
 def _sorted_into_parts(data: Any, partitions: Any, count: Any) -> Any:
     rank = partitions.shape.rank
     if rank == 0:
-        whole = _one(data)
+        whole = one_row(data) if is_ragged(data) else stack([data])
         return RaggedTensor.from_value_rowids(whole, stack([partitions]), count, validate=False)
     if rank == 1:
         order = argsort(partitions, stable=True)
@@ -146,12 +147,6 @@ def _sorted_into_parts(data: Any, partitions: Any, count: Any) -> Any:
     else:
         inner = after([check], inner)
     return _sorted_into_parts(data.values, inner, count)
-
-
-def _one(data: Any) -> Any:
-    from weft.ops.ragged.concatenation import joined
-
-    return joined([data], 0, stacked=True) if is_ragged(data) else stack([data])
 
 
 def dynamic_partition(

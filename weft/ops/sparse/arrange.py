@@ -84,7 +84,7 @@ def sparse_reshape_op(xp, input_indices, input_shape, new_shape):
             f"Input tensor has {n} non zero elements but input shape {text(old)} or output shape "
             f"{text(new)} is empty"
         )
-    require_inside(xp, input_indices, input_shape, "input_indices")
+    require_inside(xp, input_indices, input_shape)
     positions = np.unravel_index(flat_positions(input_indices, old), new) if new else ()
     return np.array(positions, np.int64).reshape(len(new), n).T, sizes
 

@@ -41,7 +41,7 @@ def sparse_to_dense_op(
     _check_fits(sparse_indices.shape, output_shape.shape, sparse_values.shape, default_value.shape)
     shape = whole_shape(output_shape)
     sizes = np.array(shape, np.int64)
-    indices = sparse_indices.reshape(-1, len(shape)) if shape else sparse_indices.reshape(-1, 0)
+    indices = sparse_indices if sparse_indices.ndim == 2 else sparse_indices.reshape(-1, 1)
     if validate_indices:
         require_valid(xp, indices, sizes)
     else:
@@ -51,6 +51,8 @@ def sparse_to_dense_op(
     values = sparse_values
     if values.ndim == 0:
         values = filled(xp, indices.shape[:1], values[()], values.dtype)
+    if not shape:
+        return values[-1] if len(values) else dense
     where = tuple(indices[:, d] for d in range(len(shape)))
     if xp.is_numpy:
         dense[where] = values

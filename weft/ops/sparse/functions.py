@@ -210,7 +210,7 @@ def sparse_retain(sp_input: Any, to_retain: Any) -> SparseTensor:
     if sp.values.shape.ndims is not None:
         sp.values.shape.dims[0].merge_with(flags.dims[0])
     kept = raw.Reshape(where_v2(to_retain), [-1])
-    return SparseTensor(gather(sp.indices, kept), gather(sp.values, kept), identity(sp.dense_shape))
+    return SparseTensor(gather(sp.indices, kept), gather(sp.values, kept), sp.dense_shape)
 
 
 @export("sparse.reset_shape", "sparse_reset_shape")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import base64
+import binascii
 import re
 from typing import Any
 
@@ -12,6 +12,7 @@ from weft.framework.registry import op
 from weft.ops.strings.elements import each, invalid
 
 _WELL_FORMED = re.compile(rb"(?:[A-Za-z0-9_-]{4})*(?:[A-Za-z0-9_-]{2}(?:==)?|[A-Za-z0-9_-]{3}=?)?")
+_FOR_URLS, _FROM_URLS = bytes.maketrans(b"+/", b"-_"), bytes.maketrans(b"-_", b"+/")
 
 
 def _decoded(text: bytes) -> bytes:
@@ -19,15 +20,19 @@ def _decoded(text: bytes) -> bytes:
         if len(text) % 4 == 1:
             raise invalid("Base64 string length cannot be 1 modulo 4.")
         raise invalid("Invalid character found in base64.")
-    return base64.urlsafe_b64decode(text.rstrip(b"=") + b"==")
+    return binascii.a2b_base64(text.rstrip(b"=").translate(_FROM_URLS) + b"==")
+
+
+def _encoded(data: bytes) -> bytes:
+    return binascii.b2a_base64(data, newline=False).translate(_FOR_URLS)
 
 
 @op("EncodeBase64", "input: string -> output: string", "pad: bool = false", host=True)
 def encode_base64_op(xp, input, *, pad):
     """The strings in Base64."""
     if pad:
-        return each(base64.urlsafe_b64encode, input)
-    return each(lambda data: base64.urlsafe_b64encode(data).rstrip(b"="), input)
+        return each(_encoded, input)
+    return each(lambda data: _encoded(data).rstrip(b"="), input)
 
 
 @op("DecodeBase64", "input: string -> output: string", host=True)

@@ -19,9 +19,7 @@ def each(function: Callable[..., Any], *arrays: np.ndarray) -> np.ndarray:
 def of(items: Iterable[Any], shape: Any) -> np.ndarray:
     """An array of objects, which may be sequences themselves."""
     items = list(items)
-    out = np.empty(len(items), object)
-    out[:] = items
-    return out.reshape(shape)
+    return np.fromiter(items, object, len(items)).reshape(shape)
 
 
 def as_bytes(attribute: str | bytes) -> bytes:

@@ -132,17 +132,36 @@ def _of_hexadecimal(sign: bytes, digits: bytes) -> float:
     return -value if sign == b"-" else value
 
 
+def _as_python_reads(strings: list[bytes], kind: Any) -> list[Any] | None:
+    """The numbers as Python reads them, where that is sure to be TensorFlow's way, too."""
+    text = b"".join(strings)
+    if text.translate(None, _PLAIN):
+        return None  # letters, of "infinity" or of hexadecimal numbers, or underscores
+    if kind is int and b"+" in text:
+        return None
+    try:
+        return list(map(kind, strings))
+    except ValueError:
+        return None
+
+
+_PLAIN = b"0123456789.eE+- \t\n\v\f\r"
+
+
 def to_numbers(strings: list[bytes], dtype: dtypes.DType) -> tuple[np.ndarray, int | None]:
     """Strings as numbers; and the first one that is none, if there is such."""
+    quickly = _as_python_reads(strings, int if dtype.is_integer else float)
+    if quickly is not None:
+        values = quickly
+    else:
+        values = list(map(_integer if dtype.is_integer else _real, strings))
+    if None in values:
+        return np.empty(0, dtype.np), values.index(None)
     if dtype.is_integer:
         limits = np.iinfo(dtype.np)
-        values: list[Any] = [_integer(s) for s in strings]
-        bad = [v is None or not limits.min <= v <= limits.max for v in values]
-    else:
-        values = [_real(s) for s in strings]
-        bad = [v is None for v in values]
-    if any(bad):
-        return np.empty(0, dtype.np), bad.index(True)
+        if values and not limits.min <= min(values) <= max(values) <= limits.max:
+            bad = next(i for i, v in enumerate(values) if not limits.min <= v <= limits.max)
+            return np.empty(0, dtype.np), bad
     if dtype is dtypes.float32:
         return _singles(strings, np.array(values, np.float64)), None
     return np.array(values, dtype.np), None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -119,9 +121,21 @@ def static_regex_replace_op(xp, input, *, pattern, rewrite, replace_global):
 static_regex_replace_op.shape(shape_rules.same)
 
 
+@functools.lru_cache(maxsize=128)
+def _matcher(pattern: bytes) -> Callable[[bytes], Any]:
+    """Whether a pattern matches all of a text: a set of one pattern tells it without where the groups are."""
+    compiled = _compiled(pattern)
+    one = re2.Set.FullMatchSet(_OPTIONS)
+    try:
+        one.Add(pattern)
+        one.Compile()
+    except re2.error:  # it is too large for a set
+        return compiled.fullmatch
+    return one.Match
+
+
 def _full_matches(input: np.ndarray, pattern: bytes) -> np.ndarray:
-    match = _compiled(pattern).fullmatch
-    return each(lambda text: match(text) is not None, input).astype(bool)
+    return each(_matcher(pattern), input).astype(bool)
 
 
 @op("RegexFullMatch", "input: string, pattern: string -> output: bool", host=True)

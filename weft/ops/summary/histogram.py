@@ -25,8 +25,11 @@ def limits() -> np.ndarray:
 def fill(message: Any, values: np.ndarray) -> None:
     """Writes the histogram of a vector of float64 into a HistogramProto."""
     ends = limits()
-    at = np.minimum(np.searchsorted(ends, values, "right"), len(ends) - 1)
-    counts = np.bincount(at, minlength=len(ends))
+    below = np.searchsorted(
+        np.sort(values), ends
+    )  # sorting costs less than a search for each value
+    below[-1] = values.size
+    counts = np.diff(below, prepend=0)
     message.min = float(values.min()) if values.size else ends[-1]
     message.max = float(values.max()) if values.size else ends[0]
     message.num = values.size
