@@ -626,31 +626,42 @@ def _padded_shapes(spec: Any, shapes: Any) -> list[Tensor]:
     """The sizes that each component is padded to; -1 for those that follow from the batch."""
 
     def of(leaf: TensorSpec, shape: Any) -> Tensor:
-        if isinstance(shape, Tensor):
-            if shape.dtype != tf.int64 or shape.shape.ndims not in (None, 1):
-                raise TypeError(f"Padded shape {shape} must be a 1-D tensor of tf.int64 values")
-            return shape
         try:
+            if isinstance(shape, (Tensor, np.ndarray)):
+                raise TypeError
             wanted = TensorShape(shape)
         except (TypeError, ValueError):
-            return _int64(shape, "padded_shape")
+            sizes = tf.convert_to_tensor(shape, preferred_dtype=tf.int64)
+            if sizes.shape.ndims not in (None, 1):
+                raise ValueError(
+                    f"Padded shape {shape} must be a 1-D tensor of tf.int64 values, but its shape was {sizes.shape}."
+                ) from None
+            if sizes.dtype != tf.int64:
+                raise TypeError(
+                    f"Padded shape {shape} must be a 1-D tensor of tf.int64 values, but its element type was "
+                    f"{sizes.dtype.name}."
+                ) from None
+            known = tf.get_static_value(sizes)
+            if known is None:
+                return sizes
+            wanted = TensorShape([None if n < 0 else int(n) for n in known])
         if wanted.dims is None:
             raise ValueError("Padded shapes must have a known rank")
-        sizes = [-1 if d.value is None else d.value for d in wanted.dims]
+        lengths = [-1 if d.value is None else d.value for d in wanted.dims]
         have = leaf.shape
         if have.dims is not None:
-            if len(sizes) != len(have.dims):
+            if len(lengths) != len(have.dims):
                 raise ValueError(
-                    f"The padded shape {tuple(sizes)} is not compatible with the corresponding input component shape "
+                    f"The padded shape {tuple(lengths)} is not compatible with the corresponding input component shape "
                     f"{have}."
                 )
-            for n, d in zip(sizes, have.dims):
+            for n, d in zip(lengths, have.dims):
                 if n >= 0 and d.value is not None and n < d.value:
                     raise ValueError(
-                        f"The padded shape {tuple(sizes)} is not compatible with the corresponding input component "
+                        f"The padded shape {tuple(lengths)} is not compatible with the corresponding input component "
                         f"shape {have}."
                     )
-        return tf.convert_to_tensor(np.array(sizes, np.int64))
+        return tf.convert_to_tensor(np.array(lengths, np.int64))
 
     return [of(leaf, shape) for leaf, shape in zip(structure.flatten(spec), _like(spec, shapes))]
 

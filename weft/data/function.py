@@ -25,8 +25,9 @@ class StructuredFunction:
         returns: Callable[[Any], Any] | None = None,
     ):
         self._spec = spec
-        # An element that is a tuple is given as so many arguments.
-        self._unpack = type(spec) is tuple or hasattr(spec, "_fields") if unpack is None else unpack
+        # An element that is a tuple, but no namedtuple, is given as so many arguments.
+        self._unpack = type(spec) is tuple if unpack is None else unpack
+        self._name = name
         self._function = converted(function)
         self._normal = returns or structure.normalized
         self.output_spec: Any = None
@@ -43,11 +44,11 @@ class StructuredFunction:
     def _call(self, *components: Any) -> tuple[Any, ...]:
         element = structure.from_tensors(self._spec, list(components))
         result = self._function(*element) if self._unpack else self._function(element)
-        if result is None:
-            raise TypeError(
-                f"The function {getattr(self._function, '__name__', self._function)} returned None: the functions of "
-                "datasets must return tensors, or structures of them."
-            )
+        if isinstance(result, list):  # of results: elsewhere a list is one tensor
+            result = tuple(result)
+        if any(leaf is None for leaf in structure.flatten(result)):
+            where = self._name.replace("_", ".", 1)
+            raise TypeError(f"Unsupported return value from function passed to {where}(): {result}.")
         result = self._normal(result)
         self.output_spec = structure.spec_of(result)
         return tuple(structure.to_tensors(self.output_spec, result))

@@ -240,12 +240,23 @@ def _from_tensor(spec: Any, tensor: Tensor) -> Any:
             tensor.set_shape(spec.shape)
         return tensor
     if isinstance(spec, SparseTensorSpec):
-        return tf.io.deserialize_sparse(tensor, dtype=spec._dtype, rank=spec._shape.ndims)
+        return _sparse_of(spec, tensor)
     if _is_ragged(spec):
         return tf.RaggedTensor._from_variant(
             tensor, dtype=spec._dtype, output_ragged_rank=spec._ragged_rank
         )
     return spec._from_component(tensor)
+
+
+def _sparse_of(spec: SparseTensorSpec, tensor: Tensor) -> SparseTensor:
+    indices, values, shape = tf.raw_ops.DeserializeSparse(
+        serialized_sparse=tensor, dtype=spec._dtype
+    )
+    if not tf.executing_eagerly():
+        rank = spec._shape.ndims
+        indices.set_shape([None, rank])
+        shape.set_shape([rank])
+    return SparseTensor(indices, values, shape)
 
 
 def batched(spec: Any, size: int | None) -> Any:

@@ -120,7 +120,7 @@ def _padded(rows: list[Element], shapes: list[np.ndarray], fillers: list[Any]) -
             full.append(longest if n < 0 else int(n))
         first = parts[0]
         dtype = first.dtype if isinstance(first, np.ndarray) else object
-        array = np.empty((len(parts), *full), dtype)
+        array: Any = np.empty((len(parts), *full), dtype)
         array[...] = _item(filler)
         for row, part in enumerate(parts):
             array[(row, *(slice(n) for n in np.shape(part)))] = (
