@@ -48,7 +48,9 @@ class StructuredFunction:
             result = tuple(result)
         if any(leaf is None for leaf in structure.flatten(result)):
             where = self._name.replace("_", ".", 1)
-            raise TypeError(f"Unsupported return value from function passed to {where}(): {result}.")
+            raise TypeError(
+                f"Unsupported return value from function passed to {where}(): {result}."
+            )
         result = self._normal(result)
         self.output_spec = structure.spec_of(result)
         return tuple(structure.to_tensors(self.output_spec, result))

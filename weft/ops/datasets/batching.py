@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from weft.framework import errors
 from weft.ops.datasets.dataset import (
     INFINITE,
     UNKNOWN,
@@ -113,9 +114,11 @@ def _padded(rows: list[Element], shapes: list[np.ndarray], fillers: list[Any]) -
         for axis, n in enumerate(wanted):
             longest = max(s[axis] for s in sizes)
             if n >= 0 and longest > n:
-                raise invalid(
+                raise errors.DataLossError(
+                    None,
+                    None,
                     "Attempted to pad to a smaller size than the input element: component "
-                    f"{i}, axis {axis}: {int(n)} is less than {longest}"
+                    f"{i}, axis {axis}: {int(n)} is less than {longest}",
                 )
             full.append(longest if n < 0 else int(n))
         first = parts[0]
@@ -187,8 +190,6 @@ def dense_to_sparse_batch_dataset(ctx, input_dataset, batch_size, row_shape):
                     f"{list(part.shape)} that is incompatible with the row shape {list(sizes)}"
                 )
             if any(0 <= most < n for n, most in zip(part.shape, sizes)):
-                from weft.framework import errors
-
                 raise errors.DataLossError(
                     None,
                     None,

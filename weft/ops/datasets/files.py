@@ -223,7 +223,7 @@ def fixed_length_record_dataset_v2(
     )
 
 
-@dataset_op("MatchingFilesDataset", "patterns: string", elements="", old=True)
+@dataset_op("MatchingFilesDataset", "patterns: string", elements="", old=True, stateful=True)
 def matching_files_dataset(ctx, patterns):
     """The names of the files that patterns match, in order."""
     wanted = _names(patterns)

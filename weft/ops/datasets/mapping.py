@@ -502,6 +502,7 @@ def group_by_window_dataset(
     "0; Tinit_func_other_arguments: list(type) >= 0; Treduce_func_other_arguments: list(type) >= 0; "
     "Tfinalize_func_other_arguments: list(type) >= 0",
     old=True,
+    stateful=True,
 )
 def group_by_reducer_dataset(
     ctx,

@@ -97,21 +97,28 @@ def shard_dataset(ctx, input_dataset, num_shards, index, *, require_non_empty):
         before = source.walk(run)
         at = 0
 
-        def advance() -> Element:
+        def following() -> Element:
             nonlocal at
+            try:
+                element = before()
+            except End:
+                if require_non_empty and at < n:
+                    raise invalid(
+                        "There aren't enough elements in this dataset for each shard to have at least one element "
+                        f"(# elems = {at}, # shards = {n})."
+                    ) from None
+                raise
+            at += 1
+            return element
+
+        def advance() -> Element:
             while True:
-                try:
-                    element = before()
-                except End:
-                    if require_non_empty and at < n:
-                        raise invalid(
-                            "There aren't enough elements in this dataset for each shard to have at least one "
-                            f"element (# elems = {at}, # shards = {n})."
-                        ) from None
-                    raise
-                at += 1
-                if (at - 1) % n == mine:
-                    return element
+                element = following()
+                if (at - 1) % n != mine:
+                    continue
+                while require_non_empty and at < n:  # whether the shards after this one have some
+                    following()
+                return element
 
         return advance
 
@@ -299,9 +306,7 @@ def shuffle_and_repeat_dataset(ctx, input_dataset, buffer_size, seed, seed2, cou
     )
 
 
-@dataset_op(
-    "SamplingDataset", "input_dataset: variant, rate: float, seed: int64, seed2: int64", old=True
-)
+@dataset_op("SamplingDataset", "input_dataset: variant, rate: float, seed: int64, seed2: int64")
 def sampling_dataset(ctx, input_dataset, rate, seed, seed2):
     """Each element with a probability."""
     source, seeds = as_dataset(input_dataset), seeds_of(seed, seed2)
