@@ -78,23 +78,28 @@ def _of_files(names: list[str], read: Callable[[str], Iterator[bytes]], kind: st
 
     def walk(run: Run) -> Walk:
         rest = iter(names)
+        name = ""
         current: Iterator[bytes] | None = None
 
         def advance() -> Element:
-            nonlocal current
+            nonlocal current, name
             while True:
                 run.check()
                 if current is None:
-                    name = next(rest, None)
-                    if name is None:
-                        raise End
+                    try:
+                        name = next(rest)
+                    except StopIteration:
+                        raise End from None
                     current = read(name)
                 try:
                     for record in current:
                         return [_scalar(record)]
                 except (zlib.error, EOFError, gzip.BadGzipFile) as e:
                     current = None
-                    raise errors.DataLossError(None, None, f"{kind}: {e}") from None
+                    raise errors.DataLossError(None, None, f"{name}: {e}") from None
+                except errors.DataLossError as e:
+                    current = None
+                    raise errors.DataLossError(None, None, f"{name}: {e.message}") from None
                 except errors.OpError:
                     current = None
                     raise
