@@ -194,3 +194,4 @@ lazy("initializers", "weft.lookup")
 lazy("compat.v2.feature_column", "weft.feature_column")
 for _space in ("keras.layers", "keras.experimental", "compat.v2.keras.layers"):
     lazy(_space, "weft.feature_column.feature_layers")
+lazy("compat.v2.estimator", "weft.estimator")
