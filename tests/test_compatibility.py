@@ -68,6 +68,21 @@ def test_internal_modules_are_told_from_public_ones(tmp_path):
     assert run(tmp_path, source).stdout == "Timeline\n"
 
 
+def test_modules_of_contrib_that_programs_import_from(tmp_path):
+    source = (
+        "import tensorflow.contrib.slim as slim\n"
+        "from tensorflow.contrib.framework.python.ops import add_arg_scope, variables\n"
+        "from tensorflow.contrib.layers.python.layers import utils\n"
+        "from tensorflow.contrib.layers.python.layers.layers import conv2d\n"
+        "from tensorflow.contrib.slim.nets import vgg\n"
+        "from tensorflow.contrib.slim.python.slim.nets.resnet_utils import Block\n"
+        "assert add_arg_scope is slim.add_arg_scope and conv2d is slim.conv2d\n"
+        "print(utils.two_element_tuple(3), variables.model_variable is slim.model_variable)\n"
+    )
+    done = run(tmp_path, source)
+    assert done.stdout == "(3, 3) True\n", done.stderr
+
+
 def test_installing_twice_and_taking_back():
     before = dict(sys.modules)
     try:

@@ -19,6 +19,22 @@ class TensorFlowFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     aliases: dict[str, str] = {
         "tensorflow.python.client.timeline": "weft.studio.timeline",
         "tensorflow.python.training.moving_averages": "weft.train.moving_averages",
+        "tensorflow.contrib.framework.python.ops": "weft.contrib.framework",
+        "tensorflow.contrib.framework.python.ops.arg_scope": "weft.contrib.framework.arguments",
+        "tensorflow.contrib.framework.python.ops.variables": "weft.contrib.framework.variables",
+        "tensorflow.contrib.layers.python.layers": "weft.contrib.layers",
+        "tensorflow.contrib.layers.python.layers.initializers": "weft.contrib.layers.initializers",
+        "tensorflow.contrib.layers.python.layers.layers": "weft.contrib.layers",
+        "tensorflow.contrib.layers.python.layers.regularizers": "weft.contrib.layers.regularizers",
+        "tensorflow.contrib.layers.python.layers.utils": "weft.contrib.layers.utils",
+        "tensorflow.contrib.learn.python.learn.datasets.mnist": "weft.datasets.input_data",
+        "tensorflow.contrib.slim.python.slim": "weft.contrib.slim",
+        "tensorflow.contrib.slim.python.slim.data": "weft.contrib.slim.data",
+        "tensorflow.contrib.slim.python.slim.evaluation": "weft.contrib.slim.evaluation",
+        "tensorflow.contrib.slim.python.slim.learning": "weft.contrib.slim.learning",
+        "tensorflow.contrib.slim.python.slim.nets": "weft.contrib.slim.nets",
+        "tensorflow.examples.tutorials.mnist.input_data": "weft.datasets.input_data",
+        "tensorflow.examples.tutorials.mnist.mnist": "weft.datasets.tutorial_mnist",
     }
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
@@ -45,10 +61,6 @@ def _module_for(name: str) -> ModuleType:
     below = name[len(_ROOT) + 1 :]
     if alias is not None:
         module: Any = importlib.import_module(alias)
-    elif below.startswith("python") and any(
-        other.startswith(name + ".") for other in TensorFlowFinder.aliases
-    ):
-        return ModuleType(name)  # a package above modules that have aliases
     elif not below:
         module = importlib.import_module("weft")
     elif below == "compat.v1" or below.startswith("compat.v1."):
@@ -60,6 +72,8 @@ def _module_for(name: str) -> ModuleType:
             try:
                 at = getattr(at, part)
             except AttributeError:
+                if any(other.startswith(name + ".") for other in TensorFlowFinder.aliases):
+                    return ModuleType(name)  # a package above modules that have aliases
                 raise ModuleNotFoundError(
                     f"No module named '{name}': weft has no public module tf.{below}"
                     + (

@@ -269,3 +269,42 @@ def test_functions():
         np.testing.assert_array_equal(three, [[2, 4], [1, 3]])
         matrix = session.run(d.matrix_diag_transform([[0.0, 2.0], [3.0, 0.0]], tf.exp))
         np.testing.assert_array_equal(matrix, [[1, 2], [3, 1]])
+
+
+@pytest.mark.parametrize("interpolation", ["lower", "higher", "nearest"])
+def test_percentiles_are_numpys(interpolation):
+    x = np.random.default_rng(1).standard_normal((4, 5, 6)).astype(np.float32)
+    with tf.Graph().as_default(), tf.Session() as session:
+        for q in (0.0, 33.3, 47.0, 100.0):  # nowhere half-way between two
+            kinds = {
+                "all": d.percentile(x, q, interpolation=interpolation),
+                "axes": d.percentile(x, q, axis=[0, -1], interpolation=interpolation),
+                "kept": d.percentile(x, q, axis=1, interpolation=interpolation, keep_dims=True),
+            }
+            found = session.run(kinds)
+            for kind, axis in (("all", None), ("axes", (0, 2)), ("kept", 1)):
+                wanted = np.percentile(
+                    x, q, axis=axis, method=interpolation, keepdims=kind == "kept"
+                )
+                np.testing.assert_allclose(found[kind], wanted, err_msg=kind)
+        with pytest.raises(ValueError, match="interpolation"):
+            d.percentile(x, 50.0, interpolation="linear")
+        percent = tf.placeholder_with_default(np.float64(120.0), [])
+        with pytest.raises(tf.errors.InvalidArgumentError):
+            session.run(d.percentile(x, percent, validate_args=True))
+
+
+@pytest.mark.parametrize("upper", [False, True])
+def test_triangles(upper):
+    with tf.Graph().as_default(), tf.Session() as session:
+        given = np.arange(1.0, 13.0).reshape(2, 6)
+        fed = tf.placeholder(tf.float64, [2, None])
+        for x in (tf.constant(given), fed):
+            triangle = d.fill_triangular(x, upper)
+            back = d.fill_triangular_inverse(triangle, upper)
+            triangle, back = session.run([triangle, back], {fed: given})
+            np.testing.assert_array_equal(back, given)
+        wanted = [[1, 2, 3], [0, 5, 6], [0, 0, 4]] if upper else [[4, 0, 0], [6, 5, 0], [3, 2, 1]]
+        np.testing.assert_array_equal(triangle[0], wanted)
+        with pytest.raises(ValueError, match="triangular matrix"):
+            d.fill_triangular([1.0, 2.0])

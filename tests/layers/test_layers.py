@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import weft as tf
+from weft.framework import context
 
 
 @pytest.fixture(autouse=True)
@@ -224,12 +225,27 @@ def test_functions_have_their_signatures():
 
 
 def test_layers_run_eagerly():
-    with tf.Graph().as_default():
-        pass
-    from weft.framework import context
-
     with context.execution_mode(True):
         layer = tf.keras.layers.BatchNormalization(momentum=0.0)
         x = tf.constant([[1.0, 2.0], [3.0, 6.0]])
         np.testing.assert_allclose(layer(x, training=True).numpy(), [[-1, -1], [1, 1]], atol=1e-3)
         np.testing.assert_allclose(layer.moving_mean.numpy(), [2.0, 4.0], atol=1e-5)
+
+
+def test_dense_takes_sparse_inputs():
+    x = tf.SparseTensor([[0, 1], [1, 2]], [2.0, 3.0], [2, 3])
+    y = tf.layers.dense(x, 2, kernel_initializer=tf.ones_initializer())
+    with started() as session:
+        np.testing.assert_array_equal(session.run(y), [[2, 2], [3, 3]])
+
+
+def test_transposed_convolutions_undo_strides():
+    x = tf.ones([1, 4, 5, 2])
+    y = tf.layers.conv2d_transpose(x, 3, 3, strides=2, padding="same", activation=tf.nn.relu)
+    z = tf.keras.layers.Conv2DTranspose(3, 3, padding="same", dilation_rate=2)(x)
+    w = tf.layers.conv3d_transpose(tf.ones([1, 2, 3, 4, 2]), 3, 2, data_format="channels_last")
+    assert [t.shape.as_list() for t in (y, z, w)] == [[1, 8, 10, 3], [1, 4, 5, 3], [1, 3, 4, 5, 3]]
+    with started() as session:
+        assert all(
+            v.shape == tuple(t.shape.as_list()) for v, t in zip(session.run([y, z, w]), (y, z, w))
+        )

@@ -92,6 +92,9 @@ class Tensor:
     def _shape_tuple(self) -> tuple | None:
         return self._dims
 
+    def _shape_as_list(self) -> list[Any] | None:
+        return None if self._dims is None else list(self._dims)
+
     def _rank(self) -> int | None:
         return None if self._dims is None else len(self._dims)
 

@@ -12,6 +12,7 @@ import numpy as np
 import weft as tf
 from weft.framework import context
 from weft.framework.export import export
+from weft.framework.scopes import graph_of
 
 _settings: dict[str, Any] = {
     "floatx": "float32",
@@ -173,8 +174,9 @@ def _started_session() -> Any:
 
 @export("keras.backend.get_session")
 def get_session(op_input_list: Any = ()) -> Any:
-    """The session that layers use to read and set weights."""
-    return _started_session()
+    """The session that layers use to read and set weights, for the graph of some operations."""
+    with graph_of(list(op_input_list), context.get_default_graph()).as_default():
+        return _started_session()
 
 
 @export("keras.backend.batch_get_value")

@@ -15,6 +15,7 @@ from weft.engine.cell import Cell
 from weft.framework import errors
 from weft.ops.queues.waiting import wait_for_one
 from weft.runtime.plan import Host, Plan
+from weft.runtime.resources import DEFAULT_CONTAINER
 from weft.runtime.step_stats import ConstantNode, Recorder
 
 _step_ids = itertools.count(1)
@@ -110,11 +111,17 @@ def prepare(plan: Plan, resources: Any, ctx: Any) -> list[Any]:
 
 
 def run(
-    session: Any, plan: Plan, feeds: list[Any], options: Any = None, metadata: Any = None
+    session: Any,
+    plan: Plan,
+    feeds: list[Any],
+    options: Any = None,
+    metadata: Any = None,
+    step: Step | None = None,
 ) -> list[Any]:
     """Runs a plan and returns the values of its fetches, which the caller owns."""
     resources = session.resources
-    step = Step(session)
+    if step is None:
+        step = Step(session)
     ctx = interpreter.Context(resources, step, session._functions)
     ctx.adopts = True
     if plan.many_devices:
@@ -345,4 +352,7 @@ def fetched(value: Any, ctx: Any, tensor: Any) -> Any:
     if hasattr(value, "unsafe_buffer_pointer"):
         array = np.array(value)
         return array[()] if array.ndim == 0 else array
+    if tensor._dtype._is_ref_dtype:
+        # A handle as older graphs have it: what is shown of it says where the resource is, and its name.
+        return np.array([DEFAULT_CONTAINER.encode(), getattr(value, "name", "").encode()], object)
     return value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import weakref
 from collections.abc import Callable
@@ -135,12 +136,13 @@ class QueueRunner:
                     break
         except Exception as e:
             if coord:
-                coord.request_stop(e)
+                # One that has joined its threads already raises the error again, where nobody would hear of it.
+                with contextlib.suppress(type(e)):
+                    coord.request_stop(e)
             else:
                 logging.error("Exception in QueueRunner: %s", e)
                 with self._lock:
-                    self._exceptions_raised.append(e)
-                raise
+                    self._exceptions_raised.append(e)  # nobody could catch what a thread raises
         finally:
             with self._lock:
                 self._runs_per_session[sess] -= 1

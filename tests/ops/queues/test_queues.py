@@ -227,6 +227,11 @@ def test_a_queue_out_of_several(session):
         tf.QueueBase.from_list(index, [*queues, tf.FIFOQueue(5, tf.int64)])
 
 
+def test_what_is_shown_of_an_older_handle(session):
+    handle = tf.raw_ops.FIFOQueue(component_types=[tf.int32], shared_name="q")
+    assert session.run(handle).tolist() == [b"localhost", b"q"]
+
+
 def test_names(session):
     queue = tf.FIFOQueue(5, [tf.int32, tf.string], shapes=[[], []], names=["n", "text"])
     session.run(queue.enqueue_many({"text": ["a", "b"], "n": [1, 2]}))

@@ -9,6 +9,7 @@ import weft.contrib.distributions.multivariate_normal
 import weft.contrib.distributions.one_hot
 import weft.contrib.distributions.real
 import weft.contrib.distributions.relaxed
+import weft.contrib.distributions.statistics
 import weft.contrib.distributions.transformed
 import weft.distributions  # noqa: F401
 from weft.framework.export import public as _public

@@ -73,3 +73,38 @@ def tridiag(below: Any = None, diag: Any = None, above: Any = None, name: str | 
         if not parts:
             raise ValueError("Must specify at least one of `below`, `diag`, `above`.")
         return tf.add_n(parts)
+
+
+@export(_SPACE + "fill_triangular")
+def fill_triangular(x: Any, upper: bool = False, name: str | None = None) -> Any:
+    """The triangular matrix that vectors of n * (n + 1) / 2 elements fill, in a clockwise spiral."""
+    with tf.name_scope(name, "fill_triangular", values=[x]):
+        x = tf.convert_to_tensor(x, name="x")
+        size = x.shape.with_rank_at_least(1).as_list()[-1] if x.shape.ndims is not None else None
+        n: Any
+        if size is not None:
+            n = int((0.25 + 2.0 * size) ** 0.5 - 0.5)
+            if n * (n + 1) != 2 * size:
+                raise ValueError(
+                    f"Input right-most shape ({size}) does not correspond to a triangular matrix."
+                )
+        else:
+            n = tf.cast(tf.sqrt(0.25 + tf.cast(2 * tf.shape(x)[-1], tf.float32)), tf.int32)
+        # All elements and, turned round, those but the first row again: half of them are cut off.
+        parts = [x, x[..., n:][..., ::-1]] if upper else [x[..., n:], x[..., ::-1]]
+        square = tf.reshape(tf.concat(parts, -1), tf.concat([tf.shape(x)[:-1], [n, n]], 0))
+        return tf.matrix_band_part(square, *((0, -1) if upper else (-1, 0)))
+
+
+@export(_SPACE + "fill_triangular_inverse")
+def fill_triangular_inverse(x: Any, upper: bool = False, name: str | None = None) -> Any:
+    """The vectors by which `fill_triangular` gives these matrices."""
+    with tf.name_scope(name, "fill_triangular_inverse", values=[x]):
+        x = tf.convert_to_tensor(x, name="x")
+        size = x.shape.with_rank_at_least(2).as_list()[-1] if x.shape.ndims is not None else None
+        n = tf.shape(x)[-1] if size is None else size
+        first, rest = (x[..., 0, :], x[..., 1:, :]) if upper else (x[..., -1, ::-1], x[..., :-1, :])
+        # What was cut off is in the same rows, turned round.
+        both = rest + rest[..., ::-1, ::-1]
+        rows = tf.reshape(both, tf.concat([tf.shape(x)[:-2], [n * (n - 1)]], 0))
+        return tf.concat([first, rows[..., : n * (n - 1) // 2]], -1)

@@ -61,8 +61,6 @@ class _Transposed(Conv):
         return self._finish(outputs)
 
     def _transposed(self, inputs: Any, output_shape: Any) -> Any:
-        operation = tf.nn.conv2d_transpose if self.rank == 2 else tf.nn.conv3d_transpose
-        more = {"dilations": self._joined(1, 1, list(self.dilation_rate))} if self.rank == 2 else {}
         if max(self.dilation_rate) > 1:
             if self.data_format == "channels_first" or len(set(self.dilation_rate)) > 1:
                 raise ValueError(
@@ -76,6 +74,7 @@ class _Transposed(Conv):
                 rate=self.dilation_rate[0],
                 padding=self.padding.upper(),
             )
+        operation = tf.nn.conv2d_transpose if self.rank == 2 else tf.nn.conv3d_transpose
         return operation(
             inputs,
             self.kernel,
@@ -83,7 +82,6 @@ class _Transposed(Conv):
             strides=self._joined(1, 1, list(self.strides)),
             padding=self.padding.upper(),
             data_format=convert_data_format(self.data_format, self.rank + 2),
-            **more,
         )
 
     def compute_output_shape(self, input_shape: Any) -> Any:

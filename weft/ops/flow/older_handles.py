@@ -4,6 +4,7 @@ resources. The kernels are those of today's ops; what travels in a step is the s
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +13,7 @@ import numpy as np
 from weft.framework.registry import OpDecl, op
 from weft.ops.flow import stack, tensor_array_ops
 
+_numbers = itertools.count()
 _REFERENCE, _STRING = "ref handle: string", "handle: string"
 
 
@@ -34,7 +36,8 @@ def _same_but_handle(decl: OpDecl, name: str, handle: str, **flags: Any) -> None
 
 def _new_stack(ctx, *, elem_type, stack_name):
     """Makes a stack."""
-    return stack.Stack(stack_name or ctx.op._name, elem_type, -1)
+    name = f"{stack_name or ctx.op._name}_{next(_numbers)}"  # which is all that is shown of it
+    return stack.Stack(name, elem_type, -1)
 
 
 _older(
