@@ -13,6 +13,7 @@ from weft.framework.indexed_slices import IndexedSlices
 from weft.framework.sparse_tensor import SparseTensor
 from weft.framework.tensor import Tensor
 from weft.framework.tensor_shape import TensorShape
+from weft.framework.trackable import Trackable
 from weft.ops.array.getitem import get_item
 from weft.variables import save_slice
 from weft.variables.modes import VariableAggregation, VariableSynchronization
@@ -98,7 +99,7 @@ class VariableMetaclass(type):
         return _created(default_creator_v2, arguments)
 
 
-class Variable(metaclass=VariableMetaclass):
+class Variable(Trackable, metaclass=VariableMetaclass):
     """A tensor that keeps its value between runs, until it is assigned another."""
 
     SaveSliceInfo = save_slice.SaveSliceInfo
@@ -114,6 +115,9 @@ class Variable(metaclass=VariableMetaclass):
     _aggregation: Any
     _in_graph_mode = True
     _distribute_strategy = None
+
+    def _gather_saveables_for_checkpoint(self) -> dict[str, Any]:
+        return {"VARIABLE_VALUE": self}
 
     def __init__(self, *args: Any, **kwargs: Any):
         raise NotImplementedError(f"{type(self).__name__} does not say how it is made.")
