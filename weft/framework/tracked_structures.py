@@ -161,11 +161,11 @@ class ListWrapper(TrackedStructure, list):  # type: ignore[misc]
         for value in values:
             self.append(value)
 
-    def __iadd__(self, values: Iterable[Any]) -> Any:
+    def __iadd__(self, values: Iterable[Any]) -> Any:  # type: ignore[misc]
         self.extend(values)
         return self
 
-    def __imul__(self, times: Any) -> Any:
+    def __imul__(self, times: Any) -> Any:  # type: ignore[misc]
         if times <= 0:
             self.clear()
         else:
@@ -259,7 +259,7 @@ class DictWrapper(TrackedStructure, dict):  # type: ignore[misc]
         else:
             value = wrapped(value)
             if isinstance(value, Trackable):
-                self._unsaveable = f"it has a dependency under {key!r}, and only those under strings have names in checkpoints."
+                self._unsaveable = f"it has a dependency under {key!r}, which is no string."
         dict.__setitem__(self, key, value)
 
     def update(self, *args: Any, **kwargs: Any) -> None:

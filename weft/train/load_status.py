@@ -9,6 +9,7 @@ from weft.framework import context
 from weft.framework.tracked_structures import TrackedStructure
 from weft.train.object_graph import list_objects, node_names
 from weft.train.object_restore import NameRestore, ObjectRestore
+from weft.train.saver import Saver
 
 
 def session_or_default(session: Any) -> Any:
@@ -199,7 +200,7 @@ class NameBasedSaverStatus(LoadStatus):
             return
         session = session_or_default(session)
         with session.graph.as_default():
-            saver = tf.train.Saver(self._saveables())
+            saver = Saver(self._saveables())
         saver.restore(session, self._checkpoint.prefix)
 
     def initialize_or_restore(self, session: Any = None) -> None:

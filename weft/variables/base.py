@@ -116,9 +116,6 @@ class Variable(Trackable, metaclass=VariableMetaclass):
     _in_graph_mode = True
     _distribute_strategy = None
 
-    def _gather_saveables_for_checkpoint(self) -> dict[str, Any]:
-        return {"VARIABLE_VALUE": self}
-
     def __init__(self, *args: Any, **kwargs: Any):
         raise NotImplementedError(f"{type(self).__name__} does not say how it is made.")
 
