@@ -106,7 +106,7 @@ class TPUEstimator(Estimator):
                 "use_tpu=False to TPUEstimator."
             )
         params = self.params
-        added = {"use_tpu": False}
+        added: dict[str, Any] = {"use_tpu": False}
         if batch_size is not None:
             added["batch_size"] = batch_size
         for name, value in added.items():
