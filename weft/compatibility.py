@@ -27,11 +27,14 @@ class TensorFlowFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         "tensorflow.contrib.layers.python.layers.layers": "weft.contrib.layers",
         "tensorflow.contrib.layers.python.layers.regularizers": "weft.contrib.layers.regularizers",
         "tensorflow.contrib.layers.python.layers.utils": "weft.contrib.layers.utils",
+        "tensorflow.contrib.learn.python.learn.datasets.mnist": "weft.datasets.input_data",
         "tensorflow.contrib.slim.python.slim": "weft.contrib.slim",
         "tensorflow.contrib.slim.python.slim.data": "weft.contrib.slim.data",
         "tensorflow.contrib.slim.python.slim.evaluation": "weft.contrib.slim.evaluation",
         "tensorflow.contrib.slim.python.slim.learning": "weft.contrib.slim.learning",
         "tensorflow.contrib.slim.python.slim.nets": "weft.contrib.slim.nets",
+        "tensorflow.examples.tutorials.mnist.input_data": "weft.datasets.input_data",
+        "tensorflow.examples.tutorials.mnist.mnist": "weft.datasets.tutorial_mnist",
     }
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:

@@ -74,6 +74,18 @@ def test_a_loop_of_evaluations_takes_new_checkpoints(tmp_path):
     with tf.Session() as session:
         session.run(tf.global_variables_initializer())
         tf.train.Saver().save(session, str(tmp_path / "model.ckpt"), 7)
+    path = tf.train.latest_checkpoint(str(tmp_path))
+    assert tf.contrib.framework.list_variables(path) == [("global_step", []), ("value", [])]
+    assert tf.contrib.framework.load_variable(path, "value") == 3.0
+    with tf.Session() as session:
+        slim.assign_from_checkpoint_fn(path, [value])(session)
+        assert session.run(value) == 3.0
+        assign, feeds = slim.assign_from_checkpoint(path, {"value": value})
+        session.run([value.assign(0.0)])
+        session.run(assign, feeds)
+        assert session.run(value) == 3.0
+    with pytest.raises(ValueError, match="Checkpoint is missing variable .other."):
+        slim.assign_from_checkpoint(path, {"other": value})
     calls = []
     found = slim.evaluation.evaluation_loop(
         "",

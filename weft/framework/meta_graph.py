@@ -78,6 +78,20 @@ def strip_default_attrs(graph_def: Any) -> None:
                     del node.attr[attr.name]
 
 
+def add_default_attrs(graph_def: Any) -> None:
+    """Gives nodes the attributes that were removed, or that are newer than the graph, with their defaults."""
+    from weft.framework.attributes import to_proto
+
+    for node in graph_def.node:
+        decl = registry.find(node.op)
+        if decl is None:
+            continue
+        for attr in decl.signature.attrs.values():
+            if attr.default is not REQUIRED and attr.name not in node.attr:
+                default = to_proto(list(attr.default) if attr.is_list else attr.default)
+                node.attr[attr.name].CopyFrom(default)
+
+
 def _should_include(item: Any, scope: str | None, prefix_only: bool = True) -> bool:
     if not scope:
         return True
@@ -403,6 +417,7 @@ def import_scoped_meta_graph_with_return_elements(
             else k: v
             for k, v in (input_map or {}).items()
         }
+    add_default_attrs(meta.graph_def)  # which the caller sees, as in TensorFlow
     with graph.as_default():
         graph_def = proto.GraphDef()
         graph_def.CopyFrom(meta.graph_def)

@@ -111,11 +111,17 @@ def prepare(plan: Plan, resources: Any, ctx: Any) -> list[Any]:
 
 
 def run(
-    session: Any, plan: Plan, feeds: list[Any], options: Any = None, metadata: Any = None
+    session: Any,
+    plan: Plan,
+    feeds: list[Any],
+    options: Any = None,
+    metadata: Any = None,
+    step: Step | None = None,
 ) -> list[Any]:
     """Runs a plan and returns the values of its fetches, which the caller owns."""
     resources = session.resources
-    step = Step(session)
+    if step is None:
+        step = Step(session)
     ctx = interpreter.Context(resources, step, session._functions)
     ctx.adopts = True
     if plan.many_devices:

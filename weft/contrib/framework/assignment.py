@@ -9,8 +9,17 @@ import numpy as np
 
 import weft as tf
 from weft.contrib.framework.variables import both, get_variable_full_name
+from weft.framework.export import export_all
 from weft.framework.graph_keys import GraphKeys
 from weft.platform import tf_logging
+
+export_all(
+    "contrib.framework",
+    init_from_checkpoint=tf.train.init_from_checkpoint,
+    list_variables=tf.train.list_variables,
+    load_checkpoint=tf.train.load_checkpoint,
+    load_variable=tf.train.load_variable,
+)
 
 
 def _fed(var: Any, feeds: dict[Any, Any], value: Any) -> Any:

@@ -1,0 +1,80 @@
+"""SavedModels that one side writes are loaded and run by the other."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.interop.test_files import PAIRS, run
+
+WRITE = """
+import numpy as np
+with open(folder + "/words.txt", "w") as f:
+    f.write("cat\\ndog\\n")
+x = tf.placeholder(tf.float32, [None, 3], name="x")
+w = tf.get_variable("w", initializer=np.arange(6, dtype=np.float32).reshape(3, 2))
+steps = tf.get_variable("steps", initializer=7, use_resource=True)
+y = tf.nn.relu(tf.matmul(x, w) - 20.0, name="y")
+path = tf.constant(folder + "/words.txt")
+table = tf.contrib.lookup.index_table_from_file(path, num_oov_buckets=1) if hasattr(tf, "contrib") else (
+    tf.lookup.StaticVocabularyTable(tf.lookup.TextFileInitializer(
+        path, tf.string, tf.lookup.TextFileIndex.WHOLE_LINE, tf.int64, tf.lookup.TextFileIndex.LINE_NUMBER), 1))
+word = tf.sparse_placeholder(tf.string, [None, None], name="words")
+ids = tf.SparseTensor(word.indices, table.lookup(word.values), word.dense_shape)
+sm = tf.saved_model
+for name, as_text in (("binary", False), ("text", True)):
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        builder = sm.builder.SavedModelBuilder(folder + "/" + name)
+        signatures = {
+            "serving_default": sm.signature_def_utils.predict_signature_def({"x": x}, {"y": y}),
+            "words": sm.signature_def_utils.predict_signature_def({"words": word}, {"ids": ids}),
+        }
+        for key in (sm.constants.MAIN_OP_KEY, sm.constants.ASSETS_KEY):
+            del tf.get_collection_ref(key)[:]
+        builder.add_meta_graph_and_variables(
+            session, [sm.tag_constants.SERVING], signatures,
+            assets_collection=tf.get_collection(tf.GraphKeys.ASSET_FILEPATHS),
+            main_op=tf.tables_initializer(name="tables_" + name), clear_devices=True)
+        builder.add_meta_graph([sm.tag_constants.TRAINING], strip_default_attrs=True)
+        builder.save(as_text)
+tf.reset_default_graph()
+x = tf.placeholder(tf.float32, [2], name="x")
+v = tf.get_variable("v", initializer=[5.0, 6.0])
+with tf.Session() as session:
+    session.run(v.initializer)
+    sm.simple_save(session, folder + "/simple", {"x": x}, {"sum": x + v})
+print(json.dumps(None))
+"""
+READ = """
+import os
+found = {}
+os.rename(folder + "/words.txt", folder + "/moved.txt")  # the model has a copy
+for name in ("binary", "text"):
+    with tf.Session(graph=tf.Graph()) as session:
+        meta = tf.saved_model.loader.load(session, ["serve"], folder + "/" + name)
+        tensor = lambda info: tf.saved_model.get_tensor_from_tensor_info(info)
+        signature = meta.signature_def["serving_default"]
+        y = session.run(tensor(signature.outputs["y"]), {tensor(signature.inputs["x"]): [[1, 2, 3], [3, 2, 1]]})
+        signature = meta.signature_def["words"]
+        words = tf.SparseTensorValue([[0, 0], [0, 1], [1, 0]], ["dog", "cow", "cat"], [2, 2])
+        ids = session.run(tensor(signature.outputs["ids"]), {tensor(signature.inputs["words"]): words})
+        variables = sorted(v.op.name for v in tf.global_variables())
+        found[name] = [y.tolist(), ids.values.tolist(), session.run("steps/Read/ReadVariableOp:0").tolist(), variables]
+    with tf.Session(graph=tf.Graph()) as session:
+        tf.saved_model.load(session, ["train"], folder + "/" + name, import_scope="inner")
+        found[name].append(session.run("inner/y:0", {"inner/x:0": [[1, 2, 3]]}).tolist())
+with tf.Session(graph=tf.Graph()) as session:
+    meta = tf.saved_model.load(session, [tf.saved_model.SERVING], folder + "/simple")
+    (name,) = [info.name for info in meta.signature_def["serving_default"].outputs.values()]
+    found["simple"] = session.run(name, {"x:0": [1, 2]}).tolist()
+os.rename(folder + "/moved.txt", folder + "/words.txt")
+print(json.dumps(found))
+"""
+MODEL = [[[0.0, 2.0], [0.0, 0.0]], [1, 2, 0], 7, ["steps", "w"], [[0.0, 2.0]]]
+
+
+@pytest.mark.parametrize(("writer", "reader"), PAIRS, ids="-".join)
+def test_saved_models(tmp_path: Path, writer, reader):
+    run(WRITE, writer, tmp_path)
+    found = run(READ, reader, tmp_path)
+    assert found == {"binary": MODEL, "text": MODEL, "simple": [6.0, 8.0]}
