@@ -505,7 +505,7 @@ class DatasetV2:
             )
         return function, function.output_spec._element_spec
 
-    def apply(self, transformation_func: Callable[[DatasetV2], Dataset]) -> DatasetV2:
+    def apply(self, transformation_func: Callable[[DatasetV2], DatasetV2]) -> DatasetV2:
         """What a function of datasets makes of this one."""
         dataset = transformation_func(self)
         if not isinstance(dataset, DatasetV2):
@@ -629,7 +629,10 @@ def _stable(
     while True:
         traced = StructuredFunction(function, name, arguments(state_spec), unpack=True)
         result = traced.output_spec
-        structure.assert_same(state_spec, result)
+        try:
+            structure.assert_same(state_spec, result)
+        except (TypeError, ValueError) as e:
+            raise tf.errors.InvalidArgumentError(None, None, str(e)) from None
         for before, after in zip(structure.flatten(state_spec), structure.flatten(result)):
             if type(before) is not type(after) or before._dtype != after._dtype:
                 raise TypeError(
@@ -663,6 +666,13 @@ def _padded_shapes(spec: Any, shapes: Any) -> list[Tensor]:
                 ) from None
             known = tf.get_static_value(sizes)
             if known is None:
+                rank = sizes.shape.num_elements()
+                if None not in (rank, leaf.shape.ndims) and rank != leaf.shape.ndims:
+                    shown = ", ".join(["None"] * rank)
+                    raise ValueError(
+                        f"The padded shape ({shown}) is not compatible with the corresponding input component shape "
+                        f"{leaf.shape}."
+                    ) from None
                 return sizes
             wanted = TensorShape([None if n < 0 else int(n) for n in known])
         if wanted.dims is None:
@@ -871,8 +881,8 @@ class _FilesDataset(Dataset):
         else:
             tensor = tf.convert_to_tensor(filenames, dtype=tf.string, name="filenames")
             if num_parallel_reads is None:
-                made = one(tensor)
-                super().__init__(made._variant_tensor, made._element_spec)
+                whole = one(tensor)
+                super().__init__(whole._variant_tensor, whole._element_spec)
                 return
             names = Dataset.from_tensor_slices(tf.reshape(tensor, [-1]))
         if num_parallel_reads is None:

@@ -462,21 +462,28 @@ def _directed(selector: DatasetV2, datasets: list[DatasetV2]) -> DatasetV2:
 def sample_from_datasets(
     datasets: list[DatasetV2], weights: Any = None, seed: Any = None
 ) -> DatasetV2:
-    """Elements of several datasets, drawn at random with weights; those that have ended are passed over."""
+    """Elements of several datasets, drawn at random; those that have ended are passed over.
+
+    `weights`: how often each; all alike where there are none, and where it is a dataset of them as the draws go on.
+    """
     n = len(datasets)
-    if weights is None:
-        logits = tf.zeros([1, n])
-    else:
+
+    def logits_of(weights: Any) -> Any:
         weights = tf.convert_to_tensor(weights, name="weights")
         if not weights.shape.is_compatible_with([n]):
             raise ValueError("`weights` must have the same length as `datasets`.")
-        logits = tf.expand_dims(tf.math.log(tf.cast(weights, tf.float32)), 0)
-    choices = Dataset.zip((Dataset.from_tensors(0).repeat(), RandomDataset(seed).batch(2))).map(
-        lambda _, pair: tf.squeeze(
-            tf.random.stateless_multinomial(logits, 1, seed=pair), axis=[0, 1]
-        )
-    )
-    return _directed(choices, datasets)
+        return tf.expand_dims(tf.math.log(tf.cast(weights, tf.float32)), 0)
+
+    if isinstance(weights, DatasetV2):
+        logits = weights.map(logits_of)
+    else:
+        fixed = tf.zeros([1, n]) if weights is None else logits_of(weights)
+        logits = Dataset.from_tensors(fixed).repeat()
+
+    def draw(logits: Any, pair: Any) -> Any:
+        return tf.squeeze(tf.random.stateless_multinomial(logits, 1, seed=pair), axis=[0, 1])
+
+    return _directed(Dataset.zip((logits, RandomDataset(seed).batch(2))).map(draw), datasets)
 
 
 # -- one step -------------------------------------------------------------------------------------------
