@@ -42,7 +42,7 @@ def model(tmp_path):
             assets_collection=[path],
             main_op=tf.tables_initializer(),
         )
-        del tf.get_collection_ref(sm.MAIN_OP_KEY)[:]
+        tf.get_default_graph().clear_collection(sm.MAIN_OP_KEY)
         broken = {"broken": sm.predict_signature_def({"x": x}, {"y": x + unfed})}
         builder.add_meta_graph(["broken"], broken)
         builder.save()
