@@ -442,16 +442,30 @@ class Estimator:
             return input_fn(**those_taken(input_fn, offered))
 
     def _call_model_fn(self, features: Any, labels: Any, mode: str, config: Any) -> EstimatorSpec:
-        offered = {"labels": labels, "mode": mode, "params": self.params, "config": config}
+        result = self._model_result(features, labels, mode, config, self.params)
+        return self._checked_result(result)
+
+    def _call_model_fn_to_export(
+        self, features: Any, labels: Any, mode: str, config: Any
+    ) -> EstimatorSpec:
+        return self._call_model_fn(features, labels, mode, config)
+
+    def _model_result(self, features: Any, labels: Any, mode: str, config: Any, params: Any) -> Any:
+        """What the user's function gives for what it takes."""
+        offered = {"labels": labels, "mode": mode, "params": params, "config": config}
         taken = those_taken(self._model_fn, offered)
         if "labels" not in taken and labels is not None:
             raise ValueError("model_fn does not take labels, but input_fn returns labels.")
         tf.logging.info("Calling model_fn.")
-        spec = self._model_fn(features=features, **taken)
+        result = self._model_fn(features=features, **taken)
         tf.logging.info("Done calling model_fn.")
-        if not isinstance(spec, EstimatorSpec):
+        return result
+
+    @staticmethod
+    def _checked_result(result: Any) -> EstimatorSpec:
+        if not isinstance(result, EstimatorSpec):
             raise ValueError("model_fn should return an EstimatorSpec.")
-        return spec
+        return result
 
 
 class _Ending:

@@ -83,7 +83,7 @@ def _add_mode(
     estimator._create_and_assert_global_step(tf.get_default_graph())
     tf.set_random_seed(estimator._config.tf_random_seed)
     receiver = receiver_fn()
-    spec = estimator._call_model_fn(
+    spec = estimator._call_model_fn_to_export(
         receiver.features, getattr(receiver, "labels", None), mode, estimator.config
     )
     signatures = signatures_of(

@@ -105,7 +105,7 @@ class RunConfig:
     The task comes from the environment variable TF_CONFIG. Properties cannot be set: `replace` gives a copy.
     """
 
-    _REPLACEABLE = (
+    _REPLACEABLE: tuple[str, ...] = (
         "model_dir",
         "tf_random_seed",
         "save_summary_steps",
