@@ -177,6 +177,8 @@ def _load_servers() -> Any:
 
 
 register_targets("grpc://", _load_servers)
+for _space in ("data", "data.experimental"):
+    lazy(_space, "weft.data")
 lazy("io", "weft.train.input_producers", "weft.train.graph_io")
 lazy("losses", "weft.losses")
 lazy(
@@ -204,6 +206,8 @@ lazy("initializers", "weft.lookup")
 lazy("compat.v2.feature_column", "weft.feature_column")
 for _space in ("keras.layers", "keras.experimental", "compat.v2.keras.layers"):
     lazy(_space, "weft.feature_column.feature_layers")
+lazy("compat.v2.estimator", "weft.estimator")
+lazy("tpu", "weft.contrib.tpu.cross_shard")
 for _name, _module in (
     ("mnist", "mnist"),
     ("fashion_mnist", "mnist"),
