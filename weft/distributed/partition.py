@@ -159,7 +159,7 @@ class Partitioner:
             raise errors.InvalidArgumentError(
                 source.node_def,
                 source,
-                f"Resource {what.name} of {self.placed[source].name} is used on {to.name}: its users must be there too.",
+                f"Resource {what.name} of {self.placed[source].name} is used on {to.name}: its users belong there.",
             )
         self._edges += 1
         edge = f"edge_{self._edges}_{source._name}"
