@@ -27,6 +27,7 @@ from weft.framework.operation import Operation
 from weft.framework.tensor import Tensor
 from weft.runtime.fetches import register_session_run_conversion_functions
 from weft.runtime.session import InteractiveSession, Session
+from weft.runtime.targets import register_targets
 
 export_all(
     "",
@@ -167,6 +168,17 @@ for _space in ("", "linalg"):
     )
 lazy("linalg", "weft.linalg.operator_calls")
 lazy("train", "weft.distributed", "weft.train.batching")
+
+
+def _load_servers() -> Any:
+    from weft.distributed import server
+
+    return server
+
+
+register_targets("grpc://", _load_servers)
+for _space in ("data", "data.experimental"):
+    lazy(_space, "weft.data")
 lazy("io", "weft.train.input_producers", "weft.train.graph_io")
 lazy("losses", "weft.losses")
 lazy(
@@ -194,6 +206,8 @@ lazy("initializers", "weft.lookup")
 lazy("compat.v2.feature_column", "weft.feature_column")
 for _space in ("keras.layers", "keras.experimental", "compat.v2.keras.layers"):
     lazy(_space, "weft.feature_column.feature_layers")
+lazy("compat.v2.estimator", "weft.estimator")
+lazy("tpu", "weft.contrib.tpu.cross_shard")
 for _name, _module in (
     ("mnist", "mnist"),
     ("fashion_mnist", "mnist"),

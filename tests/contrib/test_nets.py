@@ -88,3 +88,30 @@ def test_hyperparameters_keep_their_types():
     with pytest.raises(ValueError, match="reserved"):
         h.add_hparam("rate", 1)
     assert tf.contrib.training.parse_values("a[1]=2,a[3]=4", {"a": int}) == {"a": {1: 2, 3: 4}}
+
+
+def test_inception():
+    with slim.arg_scope(nets.inception.inception_v3_arg_scope()):
+        y, ends = nets.inception.inception_v3(tf.ones([1, 107, 107, 3]), 7, depth_multiplier=0.1)
+    assert y.shape.as_list() == [1, 7] and ends["Mixed_7c"].shape.as_list()[1:3] == [2, 2]
+    assert ends["AuxLogits"].shape.as_list() == [1, 7]
+    assert "InceptionV3/Mixed_5c/Branch_1/Conv_1_0c_5x5/weights" in names()
+    assert names()[-1] == "InceptionV3/Logits/Conv2d_1c_1x1/biases"
+    assert len(tf.get_collection("moving_vars")) == 2 * 96
+    net, ends = nets.inception.inception_v1_base(tf.ones([1, 64, 64, 3]), "MaxPool_2a_3x3")
+    assert net is ends["MaxPool_2a_3x3"] and net.shape.as_list() == [1, 16, 16, 64]
+    with pytest.raises(ValueError, match="Unknown final endpoint what"):
+        nets.inception.inception_v2_base(tf.ones([1, 64, 64, 3]), "what", scope="other")
+    with pytest.raises(ValueError, match="not greater than zero"):
+        nets.inception.inception_v2(tf.ones([1, 64, 64, 3]), depth_multiplier=0)
+
+
+def test_alexnet_and_overfeat():
+    for make, side, scope in (
+        (nets.alexnet.alexnet_v2, 224, nets.alexnet.alexnet_v2_arg_scope),
+        (nets.overfeat.overfeat, 231, nets.overfeat.overfeat_arg_scope),
+    ):
+        with slim.arg_scope(scope()):
+            y, ends = make(tf.placeholder(tf.float32, [2, side, side, 3]), 7)
+        assert y.shape.as_list() == [2, 7] and len(ends) == 11
+        assert names()[-1] == make.__name__ + "/fc8/biases"

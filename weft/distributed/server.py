@@ -1,22 +1,24 @@
-"""Server: a task of a cluster. Tasks in one process reach each other directly.
+"""Server: a task of a cluster, which listens for clients. Tasks in one process reach each other directly.
 
 A session whose target is a server of this process runs on the devices of that server's cluster, and the state
-of each task belongs to its server: sessions share it. Servers of other processes cannot be reached yet: a
-session that needs one is refused with UnavailableError.
+of each task belongs to its server: sessions share it. A session at a server of another process runs there, by
+the master service of TensorFlow. The tasks of one cluster must be of one process yet: a session at a cluster
+of which a task is elsewhere is refused with UnavailableError.
 """
 
 from __future__ import annotations
 
-import socket
+import secrets
 import threading
 from typing import Any
 
+from weft.distributed import remote_master, rpc
 from weft.distributed.cluster_spec import ClusterSpec
+from weft.distributed.master import Master
 from weft.framework import errors
 from weft.framework.export import export
 from weft.runtime.devices import Device, local_devices
 from weft.runtime.resources import ResourceStore
-from weft.runtime.targets import register_targets
 
 _servers: dict[str, Server] = {}  # by address
 _lock = threading.Lock()
@@ -87,22 +89,23 @@ class Server:
                 f"No server factory registered for the given ServerDef: protocol {self._def.protocol!r}",
             )
         self.store = ResourceStore()
-        self._started = threading.Event()
+        self.task = (self._def.job_name, self._def.task_index)
+        # Tells this life of the task from its others: state does not outlive a server.
+        self.incarnation = secrets.randbits(63)
         self._stopped = threading.Event()
+        self.master = Master(self)
         spec = ClusterSpec(self._def.cluster)
-        wanted = spec.task_address(self._def.job_name, self._def.task_index)
+        wanted = spec.task_address(*self.task)
         host, _, port = wanted.rpartition(":")
-        # The port is taken, so that no other server of the machine has the same address.
-        self._socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            self._socket.bind(("127.0.0.1" if host in ("localhost", "") else host, int(port)))
-        except (OSError, ValueError) as e:
-            self._socket.close()
+            self._listener = rpc.Listener(
+                host, int(port), {"tensorflow.MasterService": self.master}
+            )
+        except (OSError, RuntimeError, ValueError) as e:
             raise errors.UnknownError(
                 None, None, f"Could not start gRPC server at {wanted}: {e}"
             ) from None
-        self.address = f"{host or 'localhost'}:{self._socket.getsockname()[1]}"
+        self.address = f"{host or 'localhost'}:{self._listener.port}"
         for job in self._def.cluster.job:
             if job.name == self._def.job_name:
                 job.tasks[self._def.task_index] = self.address
@@ -112,8 +115,10 @@ class Server:
     def start(self) -> None:
         """Makes the server reachable."""
         with _lock:
+            if _servers.get(self.address) is self:
+                return
             _servers[self.address] = self
-        self._started.set()
+        self._listener.start()
 
     def join(self) -> None:
         """Blocks until the server has shut down, which it does with its process."""
@@ -140,7 +145,12 @@ class Server:
         local = local_devices(self._def.default_session_config)
         return [
             Device(
-                f"{prefix}/device:{d.kind}:{d.index}", d.kind, d.index, d.jax_index, d.memory_limit
+                f"{prefix}/device:{d.kind}:{d.index}",
+                d.kind,
+                d.index,
+                d.jax_index,
+                d.memory_limit,
+                self.incarnation,
             )
             for d in local
         ]
@@ -148,6 +158,8 @@ class Server:
 
 class InProcessTarget:
     """A cluster whose servers are in this process, as a session at one of them sees it."""
+
+    master = None
 
     def __init__(self, master: Server, config: Any):
         self.default_config = master.server_def.default_session_config
@@ -206,23 +218,38 @@ class InProcessTarget:
             store.close()
 
 
-def _find(name: str, config: Any) -> Any:
-    if not name.startswith("grpc://"):
-        return None
-    server = _servers.get(name[len("grpc://") :])
-    if server is None:
-        raise errors.UnavailableError(
-            None, None, f"No server of this process is at {name}; others cannot be reached yet."
-        )
+class RemoteTarget:
+    """A cluster whose master is in another process."""
+
+    def __init__(self, name: str, config: Any):
+        self.master = remote_master.RemoteMaster(name, config)
+        self.main_store = self.master.main_store
+
+    @property
+    def devices(self) -> list[Device]:
+        return self.master.devices
+
+    def close(self) -> None:
+        self.master.close()
+
+
+def find(name: str, config: Any) -> Any:
+    """The target of a session at a server: reached directly where it is of this process."""
+    server = _servers.get(_address(name))
+    if server is None or (config is not None and config.rpc_options.use_rpc_for_inprocess_master):
+        return RemoteTarget(name, config)
     return InProcessTarget(server, config)
 
 
-def _reset(name: str, containers: Any) -> bool:
-    server = _servers.get(name.replace("grpc://", ""))
+def reset(name: str, containers: Any) -> None:
+    """Makes a server close its sessions, and forget the state of some containers, or of all."""
+    containers = [c if isinstance(c, str) else c.decode() for c in containers or ()]
+    server = _servers.get(_address(name))
     if server is None:
-        return False
-    server.store.clear([c if isinstance(c, str) else c.decode() for c in containers or ()])
-    return True
+        remote_master.reset(name, containers)
+    else:
+        server.master.forget(containers)
 
 
-register_targets(_find, _reset)
+def _address(target: str) -> str:
+    return target.removeprefix("grpc://")

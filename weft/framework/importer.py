@@ -8,7 +8,7 @@ from typing import Any
 from weft.framework import attributes, context, conversion, errors, graph_def, registry
 from weft.framework.apply import output_dtypes
 from weft.framework.export import export
-from weft.framework.later_attributes import CAST_INPUTS, says_nothing_new
+from weft.framework.later_attributes import CAST_INPUTS, HINT_OPS, says_nothing_new
 from weft.framework.operation import Operation, creation_site
 from weft.framework.scopes import name_scope
 from weft.framework.shape_rules import ShapeError, merge
@@ -68,6 +68,34 @@ def import_graph_def(
     return [importer.element(e) for e in return_elements]
 
 
+def extend_graph(graph: Any, graph_def: Any) -> None:
+    """Adds nodes to a graph under their own names; they may refer to nodes that the graph has already.
+
+    This is how the graph of a client reaches a master. Names of the runtime's own nodes are allowed.
+    """
+    there = graph._ops
+    added = {node.name for node in graph_def.node}
+    known: dict[str, Any] = {}
+    for node in graph_def.node:
+        if node.name in there:
+            raise ValueError(
+                f"GraphDef argument to Extend includes node '{node.name}', which was created before."
+            )
+        for text in node.input:
+            source, output = _split_input(text)
+            if source not in added and source in there:
+                op = there[source]
+                if output >= len(op._outputs):
+                    raise ValueError(
+                        f"Node '{node.name}': Connecting to invalid output {output} of source node {source} which "
+                        f"has {len(op._outputs)} outputs."
+                    )
+                known[text] = op if output < 0 else op._outputs[output]
+    importer = _Importer(graph, graph_def, known, "", None, extends=True)
+    with graph._lock, graph.as_default():
+        importer.run()
+
+
 def _checked_message(message: Any) -> Any:
     from weft import proto
 
@@ -107,8 +135,15 @@ class _Importer:
     """The import of one GraphDef."""
 
     def __init__(
-        self, graph: Any, message: Any, input_map: dict[str, Any], prefix: str, producer: Any
+        self,
+        graph: Any,
+        message: Any,
+        input_map: dict[str, Any],
+        prefix: str,
+        producer: Any,
+        extends: bool = False,
     ):
+        self.extends = extends  # whether the nodes are the graph's own, and may name others of it
         self.graph, self.message, self.prefix = graph, message, prefix
         self.mapped: dict[tuple[str, int], Any] = {}
         for key, value in input_map.items():
@@ -136,7 +171,7 @@ class _Importer:
         self.graph._producer = min(self.graph._producer, versions.producer)
         self.graph._min_consumer = max(self.graph._min_consumer, versions.min_consumer)
         for node in self.message.node:
-            if not _NODE_NAME.match(node.name):
+            if not _NODE_NAME.match(node.name.removeprefix("_") if self.extends else node.name):
                 raise ValueError(f"Node '{node.name}': Node name contains invalid characters")
             if node.name in self.nodes:
                 raise ValueError(f"Node '{node.name}' is not unique")
@@ -252,6 +287,9 @@ class _Importer:
         return op._outputs[output]
 
     def _add(self, node: Any) -> Operation:
+        if node.op in HINT_OPS:
+            after = [name for name in node.input if name.startswith("^")]
+            node = type(node)(name=node.name, op="NoOp", device=node.device, input=after)
         decl = registry.find(node.op)
         if decl is None:
             function = self.graph._get_function(node.op)
@@ -427,7 +465,9 @@ class _Importer:
             for c in classes:
                 if c.startswith(b"loc:@"):
                     target = c[5:].decode()
-                    if target not in self.nodes:
+                    if target not in self.nodes and not (
+                        self.extends and target in self.graph._ops
+                    ):
                         raise ValueError(
                             f"Node '{op._name[len(self.prefix) + 1 if self.prefix else 0 :]}' expects to be colocated "
                             f"with unknown node '{target}'"

@@ -13,6 +13,7 @@ from weft.framework.export import export
 from weft.framework.func_graph import init_scope
 from weft.framework.graph_keys import GraphKeys
 from weft.framework.tensor import Tensor
+from weft.framework.trackable import untracked
 from weft.keras.backend import unique_object_name
 from weft.keras.engine import base_layer
 from weft.variables.modes import VariableAggregation, VariableSynchronization
@@ -47,6 +48,7 @@ def set_keras_style() -> None:
 class Layer(base_layer.Layer):
     """A layer whose variables are in a variable scope: that of its name, made unique when it is first called."""
 
+    @untracked
     def __init__(
         self, trainable: bool = True, name: str | None = None, dtype: Any = None, **kwargs: Any
     ):

@@ -9,6 +9,7 @@ from weft.framework import context, dtypes, function_tracing
 from weft.framework.export import export
 from weft.framework.func_graph import init_scope
 from weft.framework.graph_keys import GraphKeys
+from weft.framework.trackable import Trackable
 from weft.ops.flow.grouping import group, no_op
 from weft.variables.collections import get_collection
 
@@ -40,7 +41,7 @@ def outside_of_branches() -> Any:
 
 
 @export("contrib.lookup.LookupInterface")
-class LookupInterface:
+class LookupInterface(Trackable):
     """A table that persists across steps."""
 
     _resource_handle: Any = None

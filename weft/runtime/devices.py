@@ -19,10 +19,7 @@ class Device:
     index: int
     jax_index: int | None = None
     memory_limit: int = 256 << 20
-
-    @property
-    def incarnation(self) -> int:
-        return hash(self.name) & 0xFFFFFFFFFFFF
+    incarnation: int = 0  # which life of its server the device belongs to
 
 
 @functools.lru_cache(maxsize=1)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from weft.engine import interpreter
-from weft.engine.cell import Cell
+from weft.engine.cell import Cell, on_host
 from weft.framework import errors
 from weft.ops.queues.waiting import wait_for_one
 from weft.runtime.plan import Host, Plan
@@ -111,11 +111,17 @@ def prepare(plan: Plan, resources: Any, ctx: Any) -> list[Any]:
 
 
 def run(
-    session: Any, plan: Plan, feeds: list[Any], options: Any = None, metadata: Any = None
+    session: Any,
+    plan: Plan,
+    feeds: list[Any],
+    options: Any = None,
+    metadata: Any = None,
+    step: Step | None = None,
 ) -> list[Any]:
     """Runs a plan and returns the values of its fetches, which the caller owns."""
     resources = session.resources
-    step = Step(session)
+    if step is None:
+        step = Step(session)
     ctx = interpreter.Context(resources, step, session._functions)
     ctx.adopts = True
     if plan.many_devices:
@@ -193,8 +199,6 @@ def run_item(item: Any, values: list[Any], here: Any) -> None:
         here.may_put_off = node
         interpreter.run_node(node, values, here)
     else:
-        if not item.ready:
-            _to_numpy(item.inputs, values)
         item.run(values, here)
 
 
@@ -323,8 +327,8 @@ def _to_numpy(slots: Any, values: list[Any]) -> None:
     """Host ops take NumPy arrays."""
     for slot in slots:
         value = values[slot]
-        if type(value) is not np.ndarray and hasattr(value, "unsafe_buffer_pointer"):
-            values[slot] = np.asarray(value)
+        if type(value) is not np.ndarray and type(value) is not Cell:
+            (values[slot],) = on_host([value])
 
 
 def fetched(value: Any, ctx: Any, tensor: Any) -> Any:

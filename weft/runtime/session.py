@@ -57,7 +57,7 @@ class BaseSession:
             self._target if isinstance(self._target, str) else self._target.decode(), config
         )
         self._closed = False
-        self.devices = self._behind.devices
+        self._master = self._behind.master
         self._soft_placement = config is not None and config.allow_soft_placement
         self._plans: RecentCache = RecentCache(_KEPT_PLANS)
         self._fetches: RecentCache = RecentCache(_KEPT_PLANS)
@@ -73,6 +73,11 @@ class BaseSession:
     def graph(self) -> Any:
         """The graph that this session runs."""
         return self._graph
+
+    @property
+    def devices(self) -> list[Any]:
+        """The devices that steps of this session may use."""
+        return self._behind.devices
 
     @property
     def graph_def(self) -> Any:
@@ -100,9 +105,22 @@ class BaseSession:
             tensors, values = self._feeds_of(feed_dict)
         else:
             tensors, values = (), []
-        plan = self._plan_of(handler, tensors)
-        results = executor.run(self, plan, values, options, run_metadata)
-        return handler.result(results)
+        return handler.result(self._step(handler, tensors, values, options, run_metadata))
+
+    def _step(
+        self,
+        handler: Fetches,
+        feeds: tuple[Tensor, ...],
+        values: list[Any],
+        options: Any = None,
+        metadata: Any = None,
+        step: Any = None,
+    ) -> list[Any]:
+        """Runs a step here, or through the master elsewhere, and returns the values of its fetches."""
+        if self._master is not None:
+            return self._master.run(self._graph, handler, feeds, values, options, metadata)
+        plan = self._plan_of(handler, feeds)
+        return executor.run(self, plan, values, options, metadata, step)
 
     def plan(self, fetches: Any, feeds: Any = ()) -> Plan:
         """The plan that `run` follows for these fetches and fed tensors (a feed_dict will do): print its
@@ -166,7 +184,7 @@ class BaseSession:
                     handler.ops,
                     list(feeds),
                     self._functions,
-                    self.devices,
+                    self._behind.devices,
                     self._soft_placement,
                 )
                 self._plans.put(key, plan)
@@ -204,8 +222,7 @@ class BaseSession:
                     None, None, f"{len(feeds)} values are to be fed, but {len(values)} came."
                 )
             arrays = [_feed_value(t, v) for t, v in zip(feeds, values)]
-            plan = self._plan_of(handler, feeds)
-            return handler.result(executor.run(self, plan, arrays, options, run_metadata))
+            return handler.result(self._step(handler, feeds, arrays, options, run_metadata))
 
         return call if accept_options else lambda *values: call(*values)
 
@@ -222,8 +239,7 @@ class BaseSession:
 
         def call(*values: Any, run_metadata: Any = None) -> Any:
             arrays = [_feed_value(t, v) for t, v in zip(feeds, values)]
-            plan = self._plan_of(handler, feeds)
-            return handler.result(executor.run(self, plan, arrays, run_options, run_metadata))
+            return handler.result(self._step(handler, feeds, arrays, run_options, run_metadata))
 
         return call
 
@@ -240,14 +256,28 @@ class BaseSession:
             raise errors.InvalidArgumentError(
                 None, None, "Must specify at least one target to fetch or execute."
             )
+        return self._begin_parts(handler, tensors)
+
+    def _begin_parts(self, handler: Fetches, tensors: list[Tensor]) -> str:
+        if self._master is not None:
+            return self._master.begin_parts(self._graph, handler, tensors)
         handle = f"partial_run_{len(self._partial_runs)}"
         self._partial_runs[handle] = PartialRun(handler.tensors, handler.ops, tensors)
         return handle
 
     def partial_run(self, handle: str, fetches: Any, feed_dict: Any = None) -> Any:
         """Continues a step that `partial_run_setup` began, with more feeds and fetches."""
+        if self._closed:
+            raise RuntimeError("Attempted to use a closed Session.")
+        handler = Fetches(self._graph, fetches)
+        tensors, values = self._feeds_of(feed_dict or {})
+        return handler.result(self._advance(handle, handler, tensors, values))
+
+    def _advance(self, handle: str, handler: Fetches, feeds: Any, values: list[Any]) -> list[Any]:
+        if self._master is not None:
+            return self._master.run(self._graph, handler, feeds, values, partial=handle)
         run = self._partial_runs.get(handle)
-        if run is None or self._closed:
+        if run is None:
             raise errors.InvalidArgumentError(
                 None,
                 None,
@@ -257,13 +287,9 @@ class BaseSession:
             raise errors.InvalidArgumentError(
                 None, None, f"The partial run {handle} has already finished."
             )
-        handler = Fetches(self._graph, fetches)
-        tensors, values = self._feeds_of(feed_dict or {})
         ctx = interpreter.Context(self.resources, executor.Step(self), self._functions)
-        results = run.advance(handler.tensors, handler.ops, dict(zip(tensors, values)), ctx)
-        return handler.result(
-            [executor.fetched(v, ctx, t) for v, t in zip(results, handler.tensors)]
-        )
+        results = run.advance(handler.tensors, handler.ops, dict(zip(feeds, values)), ctx)
+        return [executor.fetched(v, ctx, t) for v, t in zip(results, handler.tensors)]
 
     def list_devices(self) -> list[Any]:
         """Returns what is known of the devices of this session."""

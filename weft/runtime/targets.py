@@ -14,6 +14,7 @@ class LocalTarget:
     """The devices of this process, with state that ends with the session."""
 
     default_task = ""
+    master: Any = None  # what runs the session's steps in its place; None where the session does
 
     def __init__(self, config: Any):
         self.devices: list[Device] = local_devices(config)
@@ -31,36 +32,42 @@ class LocalTarget:
         self._store.close()
 
 
-# Finds the target of a name and a configuration, or None; clusters register theirs.
-_finders: list[Callable[[str, Any], Any]] = []
-_resetters: list[Callable[[str, Any], bool]] = []
+# What finds and resets targets, by how their names begin; it is loaded when the first such target is used.
+_schemes: dict[str, Callable[[], Any]] = {}
 
 
-def register_targets(find: Callable[[str, Any], Any], reset: Callable[[str, Any], bool]) -> None:
-    """Registers where targets other than "" are looked for, and how their state is forgotten."""
-    _finders.append(find)
-    _resetters.append(reset)
+def register_targets(scheme: str, load: Callable[[], Any]) -> None:
+    """Registers who knows targets whose names begin with `scheme`: `load()` has `find` and `reset`."""
+    _schemes[scheme] = load
+
+
+def _known(name: str) -> Any:
+    for scheme, load in _schemes.items():
+        if name.startswith(scheme):
+            return load()
+    return None
 
 
 def find_target(name: str, config: Any) -> Any:
     """The target behind a name; NotFoundError where there is none."""
     if not name:
         return LocalTarget(config)
-    for find in _finders:
-        target = find(name, config)
-        if target is not None:
-            return target
+    known = _known(name)
+    if known is not None:
+        return known.find(name, config)
     raise errors.NotFoundError(
         None,
         None,
         f"No session factory registered for the given session options: {{target: {name!r}}} Registered factories "
-        "are {DIRECT_SESSION}, and servers of this process.",
+        "are {DIRECT_SESSION, GRPC_SESSION}.",
     )
 
 
 def reset_target(name: str, containers: Any) -> None:
     """Forgets the state that a target keeps."""
-    if not any(reset(name, containers) for reset in _resetters):
+    known = _known(name)
+    if known is None:
         raise errors.NotFoundError(
             None, None, f"There is no server at {name!r} whose state could be reset."
         )
+    known.reset(name, containers)

@@ -4,6 +4,8 @@ from typing import Any
 
 import weft.train.adagrad
 import weft.train.adam
+import weft.train.checkpoint
+import weft.train.checkpoint_manager
 import weft.train.checkpoint_reader
 import weft.train.checkpoint_state
 import weft.train.coordinator
@@ -15,6 +17,7 @@ import weft.train.hooks
 import weft.train.monitored_session
 import weft.train.moving_averages
 import weft.train.proximal
+import weft.train.python_state
 import weft.train.queue_runner
 import weft.train.rmsprop
 import weft.train.saver

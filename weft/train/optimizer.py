@@ -13,6 +13,7 @@ from weft.framework.graph_keys import GraphKeys
 from weft.framework.indexed_slices import IndexedSlices
 from weft.framework.scopes import name_scope
 from weft.framework.tensor import Tensor
+from weft.framework.trackable import Trackable, TrackableReference
 from weft.ops.by_name import raw
 from weft.train import slot_creator
 from weft.variables.base import Variable, VariableV1
@@ -108,7 +109,7 @@ def _gradient_of(value: Any) -> Any:
 
 
 @export("train.Optimizer")
-class Optimizer:
+class Optimizer(Trackable):
     """Computes gradients of a loss and applies them to variables.
 
     A subclass says what slots it keeps (`_create_slots`), prepares its tensors (`_prepare`), and applies one
@@ -128,6 +129,8 @@ class Optimizer:
         self._name = name
         self._slots: dict[str, dict[Any, Any]] = {}
         self._non_slot_dict: dict[Any, Any] = {}
+        # What checkpoints have for slots that are not there yet: by slot name and variable.
+        self._deferred_slots: dict[tuple[str, Any], list[Any]] = {}
 
     def get_name(self) -> str:
         return self._name
@@ -299,6 +302,9 @@ class Optimizer:
         named, key = self._slot_dict(slot_name), _key_of(var)
         if key not in named:
             named[key] = make()
+            waiting = self._deferred_slots.pop((slot_name, key), ())
+            for position in sorted(waiting, key=lambda p: p.restore_uid, reverse=True):
+                position.restore(named[key])
         return named[key]
 
     def _get_or_make_slot(self, var: Any, val: Any, slot_name: str, op_name: str) -> Any:
@@ -334,6 +340,7 @@ class Optimizer:
                     trainable=False,
                     use_resource=is_resource_variable(colocate_with),
                 )
+            self._handle_deferred_dependencies(name, variable)
             self._non_slot_dict[key] = variable
         return variable
 
@@ -342,6 +349,48 @@ class Optimizer:
 
     def _non_slot_variables(self) -> Any:
         return self._non_slot_dict.values()
+
+    # -- checkpoints of objects ----------------------------------------------------------------------
+
+    @property
+    def _checkpoint_dependencies(self) -> list[TrackableReference]:
+        """The optimizer's own variables in the graph that is saved; slots are found beside their variables."""
+        key = context.get_default_graph()._graph_key
+        own = [
+            TrackableReference(name, variable)
+            for (name, _), variable in sorted(
+                self._non_slot_dict.items(), key=lambda item: item[0][0]
+            )
+            if variable._graph_key == key
+        ]
+        return super()._checkpoint_dependencies + own
+
+    def _lookup_dependency(self, name: str) -> Any:
+        found = super()._lookup_dependency(name)
+        if found is not None:
+            return found
+        graph = None if context.executing_eagerly() else context.get_default_graph()
+        return self._get_non_slot_variable(name, graph)
+
+    def _create_or_restore_slot_variable(
+        self, slot_variable_position: Any, variable: Any, slot_name: str
+    ) -> None:
+        """Restores a slot, when it is made if it is not there; eagerly it is made with the checkpoint's value."""
+        key = _key_of(variable)
+        slot = self._slot_dict(slot_name).get(key)
+        if (
+            slot is None
+            and context.executing_eagerly()
+            and slot_variable_position.is_simple_variable()
+            and not context.get_default_graph()._variable_creator_stack
+        ):
+            slot = self._get_or_make_slot(
+                variable, slot_variable_position.value(), slot_name, self._name
+            )
+        if slot is not None:
+            slot_variable_position.restore(slot)
+        else:
+            self._deferred_slots.setdefault((slot_name, key), []).append(slot_variable_position)
 
     # -- what subclasses define ----------------------------------------------------------------------
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 from weft.framework import context, errors
@@ -118,11 +119,15 @@ class QueueRunner:
         """The name of the queue."""
         return self._queue.name
 
+    def _step(self, sess: Any, enqueue_op: Any) -> Callable[[], Any]:
+        """What a thread calls again and again."""
+        return sess.make_callable(enqueue_op)
+
     def _run(self, sess: Any, enqueue_op: Any, coord: Any = None) -> None:
         """What a thread does: runs the operation until it has ended; the last thread closes the queue."""
         ended = False
         try:
-            enqueue = sess.make_callable(enqueue_op)
+            enqueue = self._step(sess, enqueue_op)
             while not (coord and coord.should_stop()):
                 try:
                     enqueue()

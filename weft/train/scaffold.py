@@ -71,8 +71,8 @@ class Scaffold:
         for name, (key, make) in defaults.items():
             if getattr(self, f"_{name}") is None:
                 setattr(self, f"_{name}", Scaffold.get_or_default(name, key, make))
-        if hasattr(self._saver, "frozen_saveable_objects"):  # a tf.train.Checkpoint
-            self._saver = tf.train.Saver(self._saver.frozen_saveable_objects(), sharded=True)
+        if hasattr(self._saver, "_frozen_saveables"):  # a tf.train.Checkpoint
+            self._saver = tf.train.Saver(self._saver._frozen_saveables(), sharded=True)
         else:
             self._saver.build()
         tf.get_default_graph().finalize()

@@ -13,6 +13,7 @@ from weft.framework.indexed_slices import IndexedSlices
 from weft.framework.sparse_tensor import SparseTensor
 from weft.framework.tensor import Tensor
 from weft.framework.tensor_shape import TensorShape
+from weft.framework.trackable import Trackable
 from weft.ops.array.getitem import get_item
 from weft.variables import save_slice
 from weft.variables.modes import VariableAggregation, VariableSynchronization
@@ -98,7 +99,7 @@ class VariableMetaclass(type):
         return _created(default_creator_v2, arguments)
 
 
-class Variable(metaclass=VariableMetaclass):
+class Variable(Trackable, metaclass=VariableMetaclass):
     """A tensor that keeps its value between runs, until it is assigned another."""
 
     SaveSliceInfo = save_slice.SaveSliceInfo

@@ -10,6 +10,7 @@ from typing import Any
 from weft.framework import nest
 from weft.framework.export import export
 from weft.framework.scopes import name_scope
+from weft.framework.tracked_structures import AutoTrackable
 from weft.variables.base import Variable
 
 _IDENTIFIER = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*$")
@@ -17,7 +18,7 @@ _WORD_ENDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=.)(?=[A-Z][a-z])")
 
 
 @export("Module")
-class Module:
+class Module(AutoTrackable):
     """A container of variables and modules, which are what its attributes hold, in whatever structures."""
 
     # Attributes, by name, that are not looked into for variables and modules.

@@ -9,7 +9,7 @@ from typing import Any
 
 import weft as tf
 from weft.contrib.framework.arguments import add_arg_scope
-from weft.framework.export import export
+from weft.framework.export import export, find
 from weft.framework.graph_keys import GraphKeys
 from weft.train import steps
 from weft.variables.modes import VariableAggregation, VariableSynchronization
@@ -289,3 +289,8 @@ class VariableDeviceChooser:
             spec.job, spec.task = self._job_name, self._next_task_id
             self._next_task_id = (self._next_task_id + 1) % self._num_tasks
         return spec.to_string()
+
+
+def __getattr__(name: str) -> Any:
+    """What programs import from this module of TensorFlow's and stands elsewhere here."""
+    return find("contrib.framework", name, __name__)

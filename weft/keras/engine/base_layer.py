@@ -16,6 +16,7 @@ from weft.framework.export import export
 from weft.framework.func_graph import init_scope
 from weft.framework.tensor import Tensor
 from weft.framework.tensor_shape import as_shape
+from weft.framework.trackable import Trackable, untracked
 from weft.initializers import by_name as initializers
 from weft.keras import backend, constraints, regularizers
 from weft.keras.engine.call_context import (
@@ -90,6 +91,7 @@ class Layer(Connected, Module):
     _name: str
     _keras_style = True  # weights are named and found by the layer, not by variable scopes
 
+    @untracked
     def __init__(
         self,
         trainable: bool = True,
@@ -237,6 +239,8 @@ class Layer(Connected, Module):
             self._handle_weight_regularization(
                 variable.name.partition(":")[0], variable, regularizer
             )
+        if isinstance(variable, Trackable):
+            self._track_trackable(variable, name or "variable", overwrite=True)
         weights = self._trainable_weights if trainable else self._non_trainable_weights
         if all(variable is not v for v in weights):
             weights.append(variable)
@@ -248,7 +252,7 @@ class Layer(Connected, Module):
 
     def __setattr__(self, name: str, value: Any) -> None:
         """Variables that become attributes are weights."""
-        object.__setattr__(self, name, value)
+        super().__setattr__(name, value)
         if name in ("_trainable_weights", "_non_trainable_weights"):
             return
         known = getattr(self, "_trainable_weights", None)
@@ -545,7 +549,7 @@ class Layer(Connected, Module):
                 )
 
     def _clear_losses(self) -> None:
-        self._eager_losses = []
+        self._eager_losses = self._no_dependency([])
         for layer in self._children():
             layer._clear_losses()
 

@@ -40,8 +40,6 @@ def test_an_unknown_target_is_refused():
     with tf.Graph().as_default():
         with pytest.raises(tf.errors.NotFoundError, match="No session factory registered"):
             tf.Session("nowhere")
-        with pytest.raises(tf.errors.UnavailableError):
-            tf.Session("grpc://localhost:1")
 
 
 def test_cluster_specs():

@@ -1,0 +1,175 @@
+"""A master in another process, as a session here sees it: the graph is sent once, then what is added to it."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from weft import proto
+from weft.distributed import rpc, wire
+from weft.framework import errors, graph_def
+from weft.runtime.devices import Device
+from weft.runtime.fetches import Fetches
+from weft.runtime.resources import ResourceStore
+
+
+class RemoteMaster:
+    """Runs the steps of a session through the master service at an address."""
+
+    def __init__(self, target: str, config: Any):
+        self._target = target
+        self._config = config if config is not None else proto.ConfigProto()
+        self._stub = rpc.Stub(target[len("grpc://") :], "tensorflow.MasterService")
+        self._lock = threading.Lock()
+        self._handle = ""
+        self._version = 0  # of the graph that the master has, by its count
+        self._sent = (-1, 0)  # what the master has of the graph here: first id not sent, rewrites
+        self._functions = 0
+        self._closed = False
+        self.main_store = ResourceStore()  # nothing of a remote session is kept here
+
+    # -- the session's life ----------------------------------------------------------------------------
+
+    def _send(self, graph: Any) -> None:
+        """Sees to it that the master has the whole graph."""
+        if self._handle and self._sent == (graph._next_id, graph._rewrites):
+            if self._functions == len(graph._functions):
+                return
+        with self._lock, graph._lock:
+            if self._closed:
+                raise errors.CancelledError(None, None, "Session has been closed.")
+            first, rewrites = self._sent
+            state = (graph._next_id, graph._rewrites)
+            if self._handle and rewrites != graph._rewrites:
+                # Nodes that were sent have changed. State is the servers', not the session's, so that a new
+                # session with the graph as it is now goes on where this one was.
+                if self._config.isolate_session_state:
+                    raise RuntimeError(
+                        "Operations of the graph were changed after a session with isolated state has run it."
+                    )
+                self._end()
+            if not self._handle:
+                message = graph_def.to_graph_def(graph)
+                request = proto.CreateSessionRequest(
+                    graph_def=message, config=self._config, target=self._target
+                )
+                response = self._call("CreateSession", request, graph=graph)
+                self._handle, self._version = response.session_handle, response.graph_version
+            else:
+                message = graph_def.to_graph_def(graph, first)
+                request = proto.ExtendSessionRequest(
+                    session_handle=self._handle,
+                    graph_def=message,
+                    current_graph_version=self._version,
+                )
+                try:
+                    response = self._call("ExtendSession", request, graph=graph)
+                except (errors.DeadlineExceededError, errors.UnavailableError):
+                    self._end()  # whether the master has the nodes is not known: begin anew
+                    raise
+                self._version = response.new_graph_version
+            self._sent, self._functions = state, len(graph._functions)
+
+    def _call(self, method: str, request: Any, timeout_ms: int = 0, graph: Any = None) -> Any:
+        limit = timeout_ms or self._config.operation_timeout_in_ms
+        return self._stub.call(method, request, limit, graph=graph)
+
+    def _end(self) -> None:
+        handle, self._handle = self._handle, ""
+        if handle:
+            request = proto.CloseSessionRequest(session_handle=handle)
+            try:
+                # A master that is gone has nothing to close, and is not waited for.
+                self._stub.call("CloseSession", request, _CLOSING_MS, wait=False)
+            except errors.OpError:
+                pass
+
+    def close(self) -> None:
+        """Ends the session at the master, which cancels its steps."""
+        self._closed = True
+        self._end()
+        self._stub.close()
+
+    @property
+    def devices(self) -> list[Device]:
+        """The devices of the master's cluster."""
+        if not self._handle:
+            from weft.framework.graph import Graph
+
+            empty = Graph()
+            self._send(empty)
+            self._sent = (0, 0)
+        request = proto.ListDevicesRequest(session_handle=self._handle)
+        response = self._call("ListDevices", request)
+        out = []
+        for d in (*response.local_device, *response.remote_device):
+            index = int(d.name.rpartition(":")[2])
+            out.append(Device(d.name, d.device_type, index, None, d.memory_limit, d.incarnation))
+        return out
+
+    # -- steps ------------------------------------------------------------------------------------------
+
+    def run(
+        self,
+        graph: Any,
+        handler: Fetches,
+        feeds: tuple[Any, ...],
+        values: list[Any],
+        options: Any = None,
+        metadata: Any = None,
+        partial: str = "",
+    ) -> list[Any]:
+        """Runs a step and returns the values of its fetches."""
+        limit = options.timeout_in_ms if options is not None else 0
+        limit = limit or self._config.operation_timeout_in_ms
+        self._send(graph)
+        request = proto.RunStepRequest(
+            session_handle=self._handle,
+            fetch=[t.name for t in handler.tensors],
+            target=[op.name for op in handler.ops],
+            partial_run_handle=partial,
+            store_errors_in_response_body=True,
+        )
+        if options is not None:
+            request.options.CopyFrom(options)
+        request.options.timeout_in_ms = limit
+        for tensor, value in zip(feeds, values):
+            named = request.feed.add(name=tensor.name)
+            wire.to_message(value, tensor.dtype, named.tensor)
+        response = self._call("RunStep", request, limit, graph)
+        if response.status_code:
+            raise wire.error_of(response.status_code, response.status_error_message, graph)
+        if metadata is not None:
+            metadata.CopyFrom(response.metadata)
+        found = {named.name: named.tensor for named in response.tensor}
+        return [_owned(wire.from_message(found[t.name])) for t in handler.tensors]
+
+    def begin_parts(self, graph: Any, handler: Fetches, feeds: list[Any]) -> str:
+        """Begins a step that is run in parts, and returns its handle."""
+        self._send(graph)
+        request = proto.PartialRunSetupRequest(
+            session_handle=self._handle,
+            feed=[t.name for t in feeds],
+            fetch=[t.name for t in handler.tensors],
+            target=[op.name for op in handler.ops],
+        )
+        return self._call("PartialRunSetup", request, graph=graph).partial_run_handle
+
+
+_CLOSING_MS = 5000
+
+
+def _owned(array: Any) -> Any:
+    """A fetched value that the caller may write into."""
+    if array.ndim == 0:
+        return array[()]
+    return array if array.flags.writeable else array.copy()
+
+
+def reset(target: str, containers: Any) -> None:
+    """Makes the master at a target close its sessions and forget state."""
+    stub = rpc.Stub(target[len("grpc://") :], "tensorflow.MasterService")
+    try:
+        stub.call("Reset", proto.ResetRequest(container=containers))
+    finally:
+        stub.close()

@@ -1,0 +1,178 @@
+"""The transport: services over gRPC. It moves messages, and knows nothing of what they mean.
+
+A service is an object with a method for each of its service's methods, in snake case. A method takes the
+request and the call, and returns the response; an error of weft travels as the status of its code.
+"""
+
+from __future__ import annotations
+
+import concurrent.futures
+import queue
+import re
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import grpc
+
+from weft import proto
+from weft.distributed import wire
+from weft.framework import errors
+
+# A message may be as large as protobuf lets it be. Two servers never share a port.
+_OPTIONS = [
+    ("grpc.max_send_message_length", -1),
+    ("grpc.max_receive_message_length", -1),
+    ("grpc.so_reuseport", 0),
+]
+_CHANNEL_OPTIONS = [
+    *_OPTIONS,
+    # A task that comes back is found soon, not after minutes.
+    ("grpc.min_reconnect_backoff_ms", 100),
+    ("grpc.initial_reconnect_backoff_ms", 100),
+    ("grpc.max_reconnect_backoff_ms", 1000),
+    ("grpc.enable_http_proxy", 0),
+    ("grpc.use_local_subchannel_pool", 1),
+]
+_LONGEST_TEXT = 3072  # of an error in a status: headers are limited
+_MOST_THREADS = 2048
+
+
+class DaemonPool(concurrent.futures.Executor):
+    """Threads that are made as they are needed, and that do not keep a process alive.
+
+    Steps and receivers wait inside of their calls, for as long as it takes: a pool of a fixed size would
+    deadlock, and one that is joined at exit would hang.
+    """
+
+    def __init__(self, most: int = _MOST_THREADS):
+        self._work: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._lock = threading.Lock()
+        self._idle = 0
+        self._threads = 0
+        self._most = most
+
+    def submit(self, function: Callable, /, *args: Any, **kwargs: Any) -> Any:
+        future: concurrent.futures.Future = concurrent.futures.Future()
+        with self._lock:
+            start = self._idle <= 0 and self._threads < self._most
+            if start:
+                self._threads += 1
+            else:
+                self._idle -= 1
+        self._work.put((future, function, args, kwargs))
+        if start:
+            threading.Thread(target=self._run, daemon=True, name="weft-rpc").start()
+        return future
+
+    def _run(self) -> None:
+        while True:
+            item = self._work.get()
+            if item is None:
+                return
+            future, function, args, kwargs = item
+            if future.set_running_or_notify_cancel():
+                try:
+                    future.set_result(function(*args, **kwargs))
+                except BaseException as e:
+                    future.set_exception(e)
+            del item, future, function, args, kwargs
+            with self._lock:
+                self._idle += 1
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """Lets the threads end when they have nothing left to do."""
+        for _ in range(self._threads):
+            self._work.put(None)
+
+
+def _snake(name: str) -> str:
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
+
+
+def _handler(function: Callable, method: proto.Method) -> Any:
+    def answer(request: Any, call: Any) -> Any:
+        try:
+            return function(request, call)
+        except Exception as e:
+            error = wire.as_op_error(e)
+            text = wire.text_of(error)
+            if len(text) > _LONGEST_TEXT:
+                text = text[:_LONGEST_TEXT] + "... [truncated]"
+            call.abort(_STATUS[error.error_code], text)
+
+    return grpc.unary_unary_rpc_method_handler(
+        answer, method.request.FromString, method.response.SerializeToString
+    )
+
+
+_STATUS = {code.value[0]: code for code in grpc.StatusCode}
+
+
+class Listener:
+    """What listens at an address and answers for services."""
+
+    def __init__(self, host: str, port: int, services: dict[str, Any]):
+        self._server = grpc.server(DaemonPool(), options=_OPTIONS)
+        for name, service in services.items():
+            handlers = {
+                m.name: _handler(getattr(service, _snake(m.name)), m)
+                for m in proto.service_methods(name)
+                if hasattr(service, _snake(m.name))
+            }
+            self._server.add_generic_rpc_handlers(
+                (grpc.method_handlers_generic_handler(name, handlers),)
+            )
+        # A loopback name is bound to loopback only, and by number: it may have two addresses.
+        at = "127.0.0.1" if host in ("localhost", "") else host
+        self.port = self._server.add_insecure_port(f"{at}:{port}")
+        if not self.port:
+            raise OSError(f"cannot bind to {at}:{port}")
+
+    def start(self) -> None:
+        self._server.start()
+
+    def stop(self) -> None:
+        self._server.stop(None)
+
+
+class Stub:
+    """The methods of a service at an address."""
+
+    def __init__(self, address: str, service: str):
+        self._channel = grpc.insecure_channel(address, options=_CHANNEL_OPTIONS)
+        self._calls = {
+            m.name: self._channel.unary_unary(
+                m.path, m.request.SerializeToString, m.response.FromString
+            )
+            for m in proto.service_methods(service)
+        }
+
+    def call(
+        self, method: str, request: Any, timeout_ms: int = 0, wait: bool = True, graph: Any = None
+    ) -> Any:
+        """Calls a method and returns the response; raises the error of the status that came back.
+
+        With `wait` a task that cannot be reached is waited for, as TensorFlow's clients wait for a master.
+        """
+        try:
+            return self._calls[method](
+                request, timeout=timeout_ms / 1000 if timeout_ms > 0 else None, wait_for_ready=wait
+            )
+        except grpc.RpcError as e:
+            raise error_of_call(e, graph) from None
+
+    def start(self, method: str, request: Any, wait: bool = False) -> Any:
+        """Begins a call and returns its future."""
+        return self._calls[method].future(request, wait_for_ready=wait)
+
+    def close(self) -> None:
+        self._channel.close()
+
+
+def error_of_call(error: Any, graph: Any = None) -> errors.OpError:
+    """The error that a failed call stands for."""
+    code, text = error.code().value[0], error.details() or ""
+    if code == errors.UNKNOWN and text == "Stream removed":
+        code = errors.UNAVAILABLE
+    return wire.error_of(code, text, graph)
