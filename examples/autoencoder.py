@@ -1,26 +1,17 @@
 """Squeezes digits into a few numbers and draws them again from those.
 
-    weft run examples/autoencoder.py
+weft run examples/autoencoder.py
 """
 
 import argparse
 import os
 
-import numpy as np
 import tensorflow as tf
+from pictures import drawn
+from progress import Progress
 from tensorflow.examples.tutorials.mnist import input_data
 
-from progress import Progress
-
 DATA = os.path.join(os.path.dirname(os.path.abspath(__file__)), "data")
-
-
-def drawn(images):
-    """Images of 28 by 28 side by side, in characters."""
-    shades = np.array(list(" .:-=+*#%@"))
-    rows = np.hstack([image.reshape(28, 28)[::2] for image in images])
-    picked = shades[np.clip(rows * len(shades), 0, len(shades) - 1).astype(int)]
-    return "\n".join("".join(row).rstrip() for row in picked)
 
 
 def main():

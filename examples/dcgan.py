@@ -1,16 +1,15 @@
 """Draws digits that nobody has written: two convolutional networks that play against each other.
 
-    weft run examples/dcgan.py
+weft run examples/dcgan.py
 """
 
 import argparse
 import os
 
-import numpy as np
 import tensorflow as tf
-from tensorflow.examples.tutorials.mnist import input_data
-
+from pictures import drawn
 from progress import Progress
+from tensorflow.examples.tutorials.mnist import input_data
 
 DATA = os.path.join(os.path.dirname(os.path.abspath(__file__)), "data")
 NOISE = 32
@@ -36,14 +35,6 @@ def discriminator(images, reuse):
 def cross_entropy(logits, real):
     labels = tf.ones_like(logits) * real
     return tf.reduce_mean(tf.nn.sigmoid_cross_entropy_with_logits(labels=labels, logits=logits))
-
-
-def drawn(images):
-    """Images of 28 by 28 side by side, in characters."""
-    shades = np.array(list(" .:-=+*#%@"))
-    rows = np.hstack([image.reshape(28, 28)[::2] for image in images])
-    picked = shades[np.clip(rows * len(shades), 0, len(shades) - 1).astype(int)]
-    return "\n".join("".join(row).rstrip() for row in picked)
 
 
 def main():

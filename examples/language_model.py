@@ -1,14 +1,13 @@
 """Learns to write, letter by letter, with an LSTM; what it reads is the source of Python's own library.
 
-    weft run examples/language_model.py
+weft run examples/language_model.py
 """
 
 import argparse
 
 import numpy as np
-import tensorflow as tf
-
 import python_source
+import tensorflow as tf
 from progress import Progress
 
 LENGTH, BATCH, UNITS = 50, 32, 128
@@ -25,7 +24,9 @@ def main():
     alphabet = sorted(set(text))
     ids = {letter: i for i, letter in enumerate(alphabet)}
     # A row for each part of the batch: each goes on with its part of the text from step to step.
-    rows = np.array([ids[letter] for letter in text[: len(text) // BATCH * BATCH]]).reshape(BATCH, -1)
+    rows = np.array([ids[letter] for letter in text[: len(text) // BATCH * BATCH]]).reshape(
+        BATCH, -1
+    )
 
     tf.set_random_seed(1)
     letters = tf.placeholder(tf.int32, [None, None], name="letters")  # batch, time

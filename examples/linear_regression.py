@@ -1,13 +1,12 @@
 """Finds the line through noisy points: the smallest program that trains.
 
-    weft run examples/linear_regression.py
+weft run examples/linear_regression.py
 """
 
 import argparse
 
 import numpy as np
 import tensorflow as tf
-
 from progress import Progress
 
 options = argparse.ArgumentParser(description=__doc__.splitlines()[0])

@@ -1,16 +1,15 @@
 """Reads digits with one layer, and writes summaries for TensorBoard.
 
-    weft run examples/logistic_regression.py
-    tensorboard --logdir /tmp/logistic_regression
+weft run examples/logistic_regression.py
+tensorboard --logdir /tmp/logistic_regression
 """
 
 import argparse
 import os
 
 import tensorflow as tf
-from tensorflow.examples.tutorials.mnist import input_data
-
 from progress import Progress
+from tensorflow.examples.tutorials.mnist import input_data
 
 DATA = os.path.join(os.path.dirname(os.path.abspath(__file__)), "data")
 

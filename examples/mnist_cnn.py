@@ -1,15 +1,14 @@
 """Reads digits with convolutions from tf.layers: batch normalization, dropout, and a Saver.
 
-    weft run examples/mnist_cnn.py
+weft run examples/mnist_cnn.py
 """
 
 import argparse
 import os
 
 import tensorflow as tf
-from tensorflow.examples.tutorials.mnist import input_data
-
 from progress import Progress
+from tensorflow.examples.tutorials.mnist import input_data
 
 DATA = os.path.join(os.path.dirname(os.path.abspath(__file__)), "data")
 

@@ -11,9 +11,8 @@ import os
 
 import numpy as np
 import tensorflow as tf
-from tensorflow.examples.tutorials.mnist import input_data
-
 from progress import Progress
+from tensorflow.examples.tutorials.mnist import input_data
 
 DATA = os.path.join(os.path.dirname(os.path.abspath(__file__)), "data")
 

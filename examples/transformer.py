@@ -9,7 +9,6 @@ import argparse
 
 import numpy as np
 import tensorflow as tf
-
 from progress import Progress
 
 LETTERS, LENGTH = 26, 8
@@ -65,7 +64,9 @@ def main():
     accuracy = tf.reduce_mean(tf.cast(tf.equal(best, targets), tf.float32))
     step = tf.train.get_or_create_global_step()
     # The rate rises for a while and then falls, as transformers like it.
-    rate = 2e-3 * tf.minimum(tf.cast(step, tf.float32) / 100, tf.sqrt(100 / (tf.cast(step, tf.float32) + 1)))
+    rate = 2e-3 * tf.minimum(
+        tf.cast(step, tf.float32) / 100, tf.sqrt(100 / (tf.cast(step, tf.float32) + 1))
+    )
     train = tf.train.AdamOptimizer(rate).minimize(loss, global_step=step)
 
     random = np.random.RandomState(1)

@@ -10,9 +10,8 @@ import collections
 import re
 
 import numpy as np
-import tensorflow as tf
-
 import python_source
+import tensorflow as tf
 from progress import Progress
 
 WINDOW, BATCH, DIMENSIONS, NOISE = 3, 512, 64, 64
