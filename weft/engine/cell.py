@@ -68,6 +68,17 @@ class Cell:
         return f"<cell {self.name}>"
 
 
+_ON_HOST = (np.ndarray, Cell)
+
+
+def on_host(values: list[Any]) -> list[Any]:
+    """Values, arrays of the host in place of what compiled work left on a device."""
+    return [
+        v if type(v) in _ON_HOST or not hasattr(v, "unsafe_buffer_pointer") else np.asarray(v)
+        for v in values
+    ]
+
+
 class LocalCell(Cell):
     """State of a trace itself, that no step before or after has."""
 

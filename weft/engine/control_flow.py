@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from weft.engine import interpreter
-from weft.engine.cell import Cell
+from weft.engine.cell import Cell, on_host
 from weft.engine.program import Program, node_program
 from weft.framework import errors
 
@@ -169,7 +169,7 @@ def _run_compiled(tier: LoopTier, values: list[Any], ctx: Any) -> list[Any] | No
             )
             tier.compiled.pads_lists = True
         results = tier.compiled(list(values), ctx)
-        return [np.asarray(v) if hasattr(v, "unsafe_buffer_pointer") else v for v in results]
+        return on_host(results)
     except compiler.CannotCompile as e:
         tier.refused = e.why
     except compiler.CheckFailed:

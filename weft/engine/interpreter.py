@@ -168,11 +168,11 @@ def uninitialized(cell: Cell) -> errors.OpError:
 
 def run(program: Program, args: list[Any], ctx: Any) -> list[Any]:
     """Runs a program on arrays (one per input), and returns its outputs."""
-    values: list[Any] = [None] * program.n_slots
+    values = program.table.copy()
     for slot, value in zip(program.inputs, args):
         values[slot] = value
     outer = ctx.node
-    execute(program.nodes, values, ctx)
+    execute(program.todo, values, ctx)
     ctx.node = outer
     if program.read_outputs:
         return read_outputs(program, values, ctx)
@@ -220,7 +220,10 @@ def run_node(node: Node, values: list[Any], ctx: Any) -> None:
         result = kernel(ctx if node.wants_context else numpy_namespace, *args, **node.kwargs)
     except Exception as e:
         raise located(e, node, args) from e
-    store_results(node, result, values)
+    if node.only_output >= 0 and type(result) is np.ndarray:
+        values[node.only_output] = result
+    else:
+        store_results(node, result, values)
 
 
 def finish_node(node: Node, waiting: Any, values: list[Any]) -> None:
@@ -263,7 +266,7 @@ def as_array(value: Any, dtype: Any) -> Any:
 
 def recheck(node: Node, args: list[Any]) -> None:
     """Runs the shape rule on the actual shapes, unless these were found right before."""
-    shapes = [a.shape if isinstance(a, np.ndarray) else getattr(a, "shape", None) for a in args]
+    shapes = [a.shape if type(a) is np.ndarray else getattr(a, "shape", None) for a in args]
     if shapes == node.checked:
         return
     try:

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+import numpy as np
+
 from weft.framework import dtypes, registry
 from weft.framework.attributes import Func
 from weft.framework.operation import Operation
@@ -38,6 +40,7 @@ class Node:
         "checked",
         "recheck",
         "flat_outputs",
+        "only_output",
         "dtypes",
         "memo",
         "calls",
@@ -66,6 +69,7 @@ class Node:
         self.recheck = decl.shape_rule is not None and not all(is_full(t._dims) for t in op._inputs)
         outs = decl.signature.outputs
         self.flat_outputs = len(outs) != 1 or outs[0].is_list
+        self.only_output = -1 if self.flat_outputs else outputs[0]
         self.dtypes = [t._dtype.base_dtype.np for t in op._outputs]
         self.memo: Any = (
             None  # what a kernel keeps between runs of this node: derived from attributes only
@@ -143,10 +147,16 @@ def named_positions(op: Operation, names: Iterable[str]) -> tuple[int, ...]:
 
 
 class Program:
-    """Nodes in order; `inputs` and `outputs` are slots."""
+    """Nodes in order; `inputs` and `outputs` are slots.
+
+    What runs it node by node starts from a copy of `table`, which has the `constants`, and runs what is `todo`.
+    """
 
     __slots__ = (
         "nodes",
+        "table",
+        "todo",
+        "constants",
         "inputs",
         "outputs",
         "n_slots",
@@ -200,8 +210,22 @@ class Program:
             for i, t in enumerate(inputs)
             if not t._dtype._is_ref_dtype and t._dtype is not dtypes.resource
         ]
+        self._set_constants()
         if free:
-            _mark_last_uses(nodes, set(self.outputs))
+            _mark_last_uses(self.todo, {*self.outputs, *self.constants})
+
+    def _set_constants(self) -> None:
+        """Puts the constants where each run starts from; what is left has to be run."""
+        self.table: list[Any] = [None] * self.n_slots
+        self.todo: list[Node] = []
+        self.constants: list[int] = []
+        for node in self.nodes:
+            value = node.op._attrs["value"] if node.decl.name == "Const" else None
+            if type(value) is np.ndarray and node.outputs[0] >= 0:
+                self.table[node.outputs[0]] = value
+                self.constants.append(node.outputs[0])
+            else:
+                self.todo.append(node)
 
     @property
     def output_tensors(self) -> set[Tensor]:
@@ -219,6 +243,7 @@ def node_program(op: Operation) -> Program:
     program.inputs, program.outputs = list(node.inputs), list(node.outputs)
     program.n_slots = n + m
     program.slot_of = dict(zip(op._outputs, node.outputs))
+    program._set_constants()
     return program
 
 

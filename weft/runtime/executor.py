@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from weft.engine import interpreter
-from weft.engine.cell import Cell
+from weft.engine.cell import Cell, on_host
 from weft.framework import errors
 from weft.ops.queues.waiting import wait_for_one
 from weft.runtime.plan import Host, Plan
@@ -69,6 +69,12 @@ class Step:
         """Raises the error that the step was stopped with."""
         if self.stopped and self.error is not None:
             raise self.error
+
+    def holds(self, work: Any) -> None:
+        """Makes work elsewhere belong to the step: it is cancelled with it."""
+        self._waits.append(work)
+        if self.stopped:
+            work.cancel(self.error)
 
     def wait(self, condition: threading.Condition, timeout: float | None = None) -> None:
         """Waits on a condition (held by the caller), and is woken when the step is told to stop."""
@@ -199,8 +205,6 @@ def run_item(item: Any, values: list[Any], here: Any) -> None:
         here.may_put_off = node
         interpreter.run_node(node, values, here)
     else:
-        if not item.ready:
-            _to_numpy(item.inputs, values)
         item.run(values, here)
 
 
@@ -329,8 +333,8 @@ def _to_numpy(slots: Any, values: list[Any]) -> None:
     """Host ops take NumPy arrays."""
     for slot in slots:
         value = values[slot]
-        if type(value) is not np.ndarray and hasattr(value, "unsafe_buffer_pointer"):
-            values[slot] = np.asarray(value)
+        if type(value) is not np.ndarray and type(value) is not Cell:
+            (values[slot],) = on_host([value])
 
 
 def fetched(value: Any, ctx: Any, tensor: Any) -> Any:

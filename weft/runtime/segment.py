@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from weft.engine import interpreter
-from weft.engine.cell import Cell
+from weft.engine.cell import Cell, on_host
 from weft.engine.compiler import CannotCompile, CheckFailed, CompiledProgram, is_reference
 from weft.engine.namespace import load_jax
 from weft.engine.program import Node, Program
@@ -87,8 +87,7 @@ class Segment:
 
     def _interpret(self, args: list[Any], ctx: Any) -> list[Any]:
         """Runs the segment with NumPy; what another segment left on a device comes to the host."""
-        args = [np.asarray(a) if hasattr(a, "unsafe_buffer_pointer") else a for a in args]
-        return interpreter.run(self.program, args, ctx)
+        return interpreter.run(self.program, on_host(args), ctx)
 
     def _find_static(self, ctx: Any) -> None:
         """Finds the inputs whose values are part of an executable, and refuses what has no such form."""

@@ -16,20 +16,25 @@ from weft.ops.array.padded_rows import rows_only, traced_unique
 _OUT = "out_idx: type in {int32, int64} = int32"
 
 
-def _unique(x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Distinct elements in the order they first appear: (their positions, which each one is, how often)."""
+def _unique(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Distinct elements in the order they first appear: (their positions, which each one is)."""
     if x.dtype.names:  # quantized numbers
         x = x.view(x.dtype[0])
     elif x.dtype.kind not in "biufcO":  # bfloat16
         x = x.astype(np.float32)
-    options = {} if x.dtype.kind == "O" else {"equal_nan": False}
-    _, first, inverse, counts = np.unique(
-        x, return_index=True, return_inverse=True, return_counts=True, **options
-    )
-    order = np.argsort(first, kind="stable")
+    n = len(x)
+    ascending = np.argsort(x, kind="stable")  # equal ones in the order they came in
+    starts = np.ones(n, bool)
+    if n > 1:
+        x = x[ascending]
+        starts[1:] = x[1:] != x[:-1]
+    first = ascending[starts]
+    order = first.argsort()
     number = np.empty_like(order)
     number[order] = np.arange(len(order))
-    return first[order], number[inverse.reshape(-1)], counts[order]
+    which = np.empty_like(ascending)
+    which[ascending] = number[starts.cumsum() - 1]
+    return first[order], which
 
 
 def _along(x: np.ndarray, axis: np.ndarray) -> tuple[np.ndarray, int]:
@@ -67,7 +72,7 @@ def unique_op(xp, x, *, out_idx):
     """The distinct elements of a vector, and which of them each element is."""
     if x.ndim != 1:
         raise ShapeError(f"unique expects a 1D vector, got shape {text(x.shape)}")
-    first, which, _ = _unique(x)
+    first, which = _unique(x)
     return x[first], which.astype(out_idx.np)
 
 
@@ -86,8 +91,8 @@ def unique_with_counts_op(xp, x, *, out_idx):
     """The distinct elements of a vector, which of them each element is, and how often each appears."""
     if x.ndim != 1:
         raise ShapeError(f"unique expects a 1D vector, got shape {text(x.shape)}")
-    first, which, counts = _unique(x)
-    return x[first], which.astype(out_idx.np), counts.astype(out_idx.np)
+    first, which = _unique(x)
+    return x[first], which.astype(out_idx.np), np.bincount(which).astype(out_idx.np)
 
 
 @unique_with_counts_op.shape
@@ -117,7 +122,7 @@ def _slices_shape(x: Any, axis: Any, const: Any) -> tuple[Any, Any]:
 def unique_v2(xp, x, axis, *, out_idx):
     """The distinct slices of a tensor along an axis, and which of them each slice is."""
     codes, a = _along(x, axis)
-    first, which, _ = _unique(codes)
+    first, which = _unique(codes)
     return np.take(x, first, a), which.astype(out_idx.np)
 
 
@@ -130,8 +135,8 @@ def _(x, axis, *, const):
 def unique_with_counts_v2(xp, x, axis, *, out_idx):
     """The distinct slices of a tensor along an axis, which each is, and how often each appears."""
     codes, a = _along(x, axis)
-    first, which, counts = _unique(codes)
-    return np.take(x, first, a), which.astype(out_idx.np), counts.astype(out_idx.np)
+    first, which = _unique(codes)
+    return np.take(x, first, a), which.astype(out_idx.np), np.bincount(which).astype(out_idx.np)
 
 
 @unique_with_counts_v2.shape

@@ -39,6 +39,8 @@ def check_ascending(ids: np.ndarray, count: int | None = None) -> int:
     if count is not None and last > count:
         _refuse(f"segment ids must be < num_segments: {last - 1} is not below {count}")
     count = last if count is None else count
+    if ids[0] >= 0 and not (ids[1:] < ids[:-1]).any():
+        return count
     runs = ids[np.concatenate([[True], ids[1:] != ids[:-1]])]
     falls = np.append(runs[1:] < runs[:-1], False)
     wrong = np.flatnonzero(falls | (runs < 0) | (runs >= count))
