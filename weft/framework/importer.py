@@ -452,6 +452,8 @@ class _Importer:
                 try:
                     t._dims = merge(t._dims, dims)
                 except ShapeError as e:
+                    if op.type in _SHAPES_UNHEEDED:
+                        continue
                     raise ValueError(
                         f"The shapes written for node '{op._name}' ({op.type}) are incompatible with those that follow "
                         f"from its inputs: {e}"
