@@ -18,7 +18,7 @@ from weft.ops.array import constant
 
 
 @export("compat.v2.initializers.Initializer")
-class Initializer(base.Initializer):
+class Initializer:
     """Makes initial values; subclasses define `__call__(shape, dtype)` and `get_config`."""
 
     config_names: tuple[str, ...] = ()
@@ -155,7 +155,7 @@ class TruncatedNormal(_Normal):
 class VarianceScaling(_Drawn):
     """Draws values whose variance is `scale` over the fan in, the fan out, or their average."""
 
-    config_names = ("scale", "mode", "distribution", "seed")
+    config_names: tuple[str, ...] = ("scale", "mode", "distribution", "seed")
 
     def __init__(
         self,
@@ -198,10 +198,11 @@ class Orthogonal(_Drawn):
 
 class _Scaled(VarianceScaling):
     config_names = ("seed",)
-    arguments: tuple
+    arguments: tuple[float, str, str]
 
     def __init__(self, seed: int | None = None):
-        super().__init__(*self.arguments, seed)
+        scale, mode, distribution = self.arguments
+        super().__init__(scale, mode, distribution, seed)
 
 
 @export("compat.v2.initializers.GlorotUniform", "compat.v2.initializers.glorot_uniform")
