@@ -177,6 +177,8 @@ def _load_servers() -> Any:
 
 
 register_targets("grpc://", _load_servers)
+for _space in ("data", "data.experimental"):
+    lazy(_space, "weft.data")
 lazy("io", "weft.train.input_producers", "weft.train.graph_io")
 lazy("losses", "weft.losses")
 lazy(

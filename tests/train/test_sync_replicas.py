@@ -8,6 +8,9 @@ import pytest
 
 import weft as tf
 
+# The thread of the chief that is left waiting says so when its session is gone.
+pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+
 
 def _address():
     with socket.socket() as s:

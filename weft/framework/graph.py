@@ -52,6 +52,11 @@ class Graph(Collections):
     """A dataflow graph: operations, the tensors between them, and collections of either."""
 
     building_function = False
+
+    @property
+    def _building_function(self) -> bool:  # what programs of TensorFlow 1.15 ask
+        return self.building_function
+
     outer_graph: Graph | None = None
 
     def __init__(self) -> None:

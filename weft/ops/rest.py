@@ -5,6 +5,14 @@ import weft.ops.audio.features
 import weft.ops.ctc.decoders
 import weft.ops.ctc.edit_distance
 import weft.ops.ctc.loss
+import weft.ops.datasets.batching
+import weft.ops.datasets.buffering
+import weft.ops.datasets.files
+import weft.ops.datasets.hints
+import weft.ops.datasets.iterators
+import weft.ops.datasets.mapping
+import weft.ops.datasets.selection
+import weft.ops.datasets.sources
 import weft.ops.flow.older_handles
 import weft.ops.flow.optional
 import weft.ops.flow.remote_call
@@ -40,6 +48,7 @@ import weft.ops.linalg.tridiagonal
 import weft.ops.lookup.remapping
 import weft.ops.lookup.table_kinds
 import weft.ops.lookup.table_ops
+import weft.ops.nn.gather_tree
 import weft.ops.nn.gru_block
 import weft.ops.nn.lstm_block
 import weft.ops.quantization.fake

@@ -6,6 +6,8 @@ import heapq
 import weakref
 from typing import Any
 
+import numpy as np
+
 from weft.engine.program import Node, Program, called_functions, order
 from weft.engine.static_values import static_arguments
 from weft.framework import dtypes, errors
@@ -23,6 +25,7 @@ class FunctionPrograms:
         self._why: dict[str, str] = {}
         self._local: weakref.WeakValueDictionary[str, CutFunction] = weakref.WeakValueDictionary()
         self._gradients: dict[str, str] = {}
+        self._callables: dict[Any, tuple[Any, Any]] = {}
 
     def program(self, name: str) -> Program:
         """The program of a function; NotFoundError if the library has none of that name."""
@@ -56,6 +59,21 @@ class FunctionPrograms:
                 raise errors.NotFoundError(None, None, f"Function {name} is not defined.")
             found = self._gradients[name] = gradient_function(self._graph, function).name
         return found
+
+    def callable(self, name: str, resources: Any) -> Any:
+        """A function to be called from outside of a step, such as by the walk over a dataset: from a list of
+        arrays to a list of arrays, on state of a session; any thread may call it."""
+        function = self._graph._get_function(name)
+        if function is None:
+            raise errors.NotFoundError(None, None, f"Function {name} is not defined.")
+        key = (name, id(resources))
+        found = self._callables.get(key)
+        if found is None or found[0] is not function:
+            from weft.runtime.function_call import FunctionCall
+
+            call = FunctionCall(function, resources, self)
+            found = self._callables[key] = (function, lambda args: [to_host(v) for v in call(args)])
+        return found[1]
 
     @property
     def stays_interpreted(self) -> bool:
@@ -109,6 +127,11 @@ class FunctionPrograms:
                     break
             self._why[name] = known
         return known
+
+
+def to_host(value: Any) -> Any:
+    """A value of a step as NumPy's, where it is an array of a device."""
+    return np.asarray(value) if hasattr(value, "addressable_shards") else value
 
 
 class CutFunction:

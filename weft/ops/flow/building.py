@@ -60,7 +60,7 @@ def add_if(
     shapes = [
         _relaxed([b.outputs[i]._dims for b in branches]) for i in range(len(branches[0].outputs))
     ]
-    functions = [_in_library(b) for b in branches]
+    functions = [in_library(b) for b in branches]
     attrs: dict[str, Any] = {
         "Tin": [t.dtype.base_dtype for t in inputs],
         "Tout": types,
@@ -99,8 +99,8 @@ def add_while(
     stateful = function_tracing.is_stateful(cond) or function_tracing.is_stateful(body)
     attrs = {
         "T": types,
-        "cond": _in_library(cond),
-        "body": _in_library(body),
+        "cond": in_library(cond),
+        "body": in_library(body),
         "output_shapes": shapes,
         "parallel_iterations": parallel_iterations,
     }
@@ -121,7 +121,7 @@ def add_call(function: Any, inputs: list[Any], name: str | None = None) -> Opera
     attrs: dict[str, Any] = {
         "Tin": [t.dtype.base_dtype for t in inputs],
         "Tout": types,
-        "f": _in_library(function),
+        "f": in_library(function),
         "config": b"",
         "config_proto": b"",
         "executor_type": b"",
@@ -133,7 +133,8 @@ def add_call(function: Any, inputs: list[Any], name: str | None = None) -> Opera
     return op
 
 
-def _in_library(function: Any) -> Func:
+def in_library(function: Any) -> Func:
+    """A function as an attribute of an operation; the graph knows it from now on."""
     getattr(function, "graph", function)._add_function(function)
     return Func(function.name)
 

@@ -1,0 +1,1 @@
+"""The ops of input pipelines: datasets as variants, and the iterators that walk them."""

@@ -1,0 +1,246 @@
+"""Datasets of what files hold: lines, records, records of a length; and of the names of files."""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from weft.framework import errors, file_system, record_format
+from weft.ops.datasets.dataset import UNKNOWN, Dataset, Element, End, Run, Walk, dataset_op, invalid
+
+
+def _scalar(text: bytes) -> np.ndarray:
+    array = np.empty((), object)
+    array[()] = text
+    return array
+
+
+def _names(filenames: Any) -> list[str]:
+    flat = np.asarray(filenames, object)
+    if flat.ndim > 1:
+        raise invalid("`filenames` must be a scalar or a vector.")
+    return [file_system.path_text(f) for f in flat.reshape(-1)]
+
+
+def _compression(value: Any) -> str:
+    text = np.asarray(value, object).item()
+    kind = text.decode() if isinstance(text, bytes) else text
+    if kind not in ("", "ZLIB", "GZIP"):
+        raise invalid("Unsupported compression_type.")
+    return kind
+
+
+class _Inflated:
+    """The bytes of a file that zlib has compressed, as a file."""
+
+    def __init__(self, file: Any):
+        self._file, self._inflate, self._rest = file, zlib.decompressobj(), b""
+
+    def read(self, n: int) -> bytes:
+        while len(self._rest) < n and not self._inflate.eof:
+            data = self._file.read(1 << 16)
+            if not data:
+                break
+            self._rest += self._inflate.decompress(data)
+        out, self._rest = self._rest[:n], self._rest[n:]
+        return out
+
+    def readline(self) -> bytes:
+        while b"\n" not in self._rest:
+            more = self.read(len(self._rest) + (1 << 16))
+            if len(more) == len(self._rest) or not more:
+                self._rest = more
+                break
+            done = len(more) < 1 << 16
+            self._rest = more
+            if done:
+                break
+        line, mark, self._rest = self._rest.partition(b"\n")
+        return line + mark
+
+    def close(self) -> None:
+        self._file.close()
+
+
+def _opened(path: str, compression: str) -> Any:
+    file = file_system.open_file(path, "rb")
+    if compression == "GZIP":
+        return gzip.GzipFile(fileobj=file)
+    return _Inflated(file) if compression == "ZLIB" else file
+
+
+def _of_files(names: list[str], read: Callable[[str], Iterator[bytes]], kind: str) -> Dataset:
+    """The records of files, one file after the other; a file that cannot be read is passed over once it was said."""
+
+    def walk(run: Run) -> Walk:
+        rest = iter(names)
+        name = ""
+        current: Iterator[bytes] | None = None
+
+        def advance() -> Element:
+            nonlocal current, name
+            while True:
+                run.check()
+                if current is None:
+                    try:
+                        name = next(rest)
+                    except StopIteration:
+                        raise End from None
+                    current = read(name)
+                try:
+                    for record in current:
+                        return [_scalar(record)]
+                except (zlib.error, EOFError, gzip.BadGzipFile) as e:
+                    current = None
+                    raise errors.DataLossError(None, None, f"{name}: {e}") from None
+                except errors.DataLossError as e:
+                    current = None
+                    raise errors.DataLossError(None, None, f"{name}: {e.message}") from None
+                except errors.OpError:
+                    current = None
+                    raise
+                current = None
+
+        return advance
+
+    return Dataset(walk, UNKNOWN, kind)
+
+
+@dataset_op(
+    "TextLineDataset",
+    "filenames: string, compression_type: string, buffer_size: int64",
+    elements="",
+    stateful=True,
+)
+def text_line_dataset(ctx, filenames, compression_type, buffer_size):
+    """The lines of files, without their ends."""
+    compression = _compression(compression_type)
+
+    def read(path: str) -> Iterator[bytes]:
+        file = _opened(path, compression)
+        try:
+            with file_system.translated(path):
+                while line := file.readline():
+                    yield line.removesuffix(b"\n").removesuffix(b"\r")
+        finally:
+            file.close()
+
+    return _of_files(_names(filenames), read, "TextLineDataset")
+
+
+@dataset_op(
+    "TFRecordDataset",
+    "filenames: string, compression_type: string, buffer_size: int64",
+    elements="",
+    stateful=True,
+)
+def tf_record_dataset(ctx, filenames, compression_type, buffer_size):
+    """The records of files, whose checksums are checked."""
+    compression = _compression(compression_type)
+
+    def read(path: str) -> Iterator[bytes]:
+        file = _opened(path, compression)
+        offset = 0
+        try:
+            while True:
+                with file_system.translated(path):
+                    record = record_format.read_record(file, offset)
+                if record is None:
+                    return
+                offset += record_format.HEADER_SIZE + len(record) + record_format.FOOTER_SIZE
+                yield record
+        finally:
+            file.close()
+
+    return _of_files(_names(filenames), read, "TFRecordDataset")
+
+
+def _fixed_length(
+    filenames: Any, header: Any, record: Any, footer: Any, compression: str
+) -> Dataset:
+    before, size, after = int(header), int(record), int(footer)
+    if before < 0:
+        raise invalid("`header_bytes` must be >= 0")
+    if size <= 0:
+        raise invalid("`record_bytes` must be > 0")
+    if after < 0:
+        raise invalid("`footer_bytes` must be >= 0")
+
+    def read(path: str) -> Iterator[bytes]:
+        file = _opened(path, compression)
+        try:
+            with file_system.translated(path):
+                if compression:
+                    chunks = []
+                    while chunk := file.read(1 << 20):
+                        chunks.append(chunk)
+                    data = b"".join(chunks)
+                    body = data[before : len(data) - after]
+                    if len(data) < before + after or len(body) % size:
+                        raise _uneven(path, before, size, after, len(data))
+                    for at in range(0, len(body), size):
+                        yield body[at : at + size]
+                    return
+                length = file_system.stat(path).length
+                count, rest = divmod(length - before - after, size)
+                if count < 0 or rest:
+                    raise _uneven(path, before, size, after, length)
+                file.seek(before)
+                for _ in range(count):
+                    yield file.read(size)
+        finally:
+            file.close()
+
+    return _of_files(_names(filenames), read, "FixedLengthRecordDataset")
+
+
+def _uneven(path: str, before: int, size: int, after: int, length: int) -> errors.OpError:
+    return invalid(
+        f"Excepted file {path} to have a size of {before + after} bytes (header_size {before} + footer_size {after}) "
+        f"plus a multiple of record_bytes {size}, but it has {length} bytes."
+    )
+
+
+_FIXED = "filenames: string, header_bytes: int64, record_bytes: int64, footer_bytes: int64, buffer_size: int64"
+
+
+@dataset_op("FixedLengthRecordDataset", _FIXED, elements="", stateful=True)
+def fixed_length_record_dataset(
+    ctx, filenames, header_bytes, record_bytes, footer_bytes, buffer_size
+):
+    """The records of one length in files."""
+    return _fixed_length(filenames, header_bytes, record_bytes, footer_bytes, "")
+
+
+@dataset_op(
+    "FixedLengthRecordDatasetV2", f"{_FIXED}, compression_type: string", elements="", stateful=True
+)
+def fixed_length_record_dataset_v2(
+    ctx, filenames, header_bytes, record_bytes, footer_bytes, buffer_size, compression_type
+):
+    """The records of one length in files."""
+    return _fixed_length(
+        filenames, header_bytes, record_bytes, footer_bytes, _compression(compression_type)
+    )
+
+
+@dataset_op("MatchingFilesDataset", "patterns: string", elements="", old=True, stateful=True)
+def matching_files_dataset(ctx, patterns):
+    """The names of the files that patterns match, in order."""
+    wanted = _names(patterns)
+
+    def walk(run: Run) -> Walk:
+        found = iter(sorted({path for p in wanted for path in file_system.glob(p)}))
+
+        def advance() -> Element:
+            for path in found:
+                return [_scalar(path.encode())]
+            raise End
+
+        return advance
+
+    return Dataset(walk, UNKNOWN, "MatchingFilesDataset")

@@ -1,0 +1,550 @@
+"""Datasets that call functions of the graph on elements of others."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+
+from weft.framework import errors
+from weft.ops.datasets.batching import of_rows, stacked
+from weft.ops.datasets.dataset import (
+    UNKNOWN,
+    Dataset,
+    Element,
+    End,
+    Run,
+    Walk,
+    as_dataset,
+    dataset_op,
+    invalid,
+)
+
+_FUNCTION = "f: func; Targuments: list(type) >= 0"
+_MAP = "use_inter_op_parallelism: bool = true; preserve_cardinality: bool = false"
+_ARGS = "input_dataset: variant, other_arguments: Targuments"
+
+
+def _caller(run: Run, f: Any, captured: list[Any]) -> Callable[[Element], Element]:
+    call = run.function(f.name)
+
+    def mapped(element: Element) -> Element:
+        try:
+            return call([*element, *captured])
+        except errors.OutOfRangeError as e:
+            # Only a dataset's own end is one: what a function raises must not look so.
+            raise errors.InvalidArgumentError(
+                e.node_def, e.op, f"Function invocation produced OutOfRangeError: {e.message}"
+            ) from e
+
+    return mapped
+
+
+def workers(count: Any) -> int:
+    """How many threads are meant; a negative number leaves it to us."""
+    n = int(count)
+    if n == 0 or n < -1:
+        raise invalid("num_parallel_calls must be greater than zero.")
+    return n if n > 0 else max(2, os.cpu_count() or 2)
+
+
+# -- one element, one call ------------------------------------------------------------------------------
+
+
+@dataset_op("MapDataset", _ARGS, f"{_FUNCTION}; {_MAP}")
+def map_dataset(ctx, input_dataset, other_arguments, *, f, preserve_cardinality):
+    """What a function makes of each element."""
+    source = as_dataset(input_dataset)
+
+    def walk(run: Run) -> Walk:
+        before, call = source.walk(run), _caller(run, f, other_arguments)
+        return lambda: call(before())
+
+    return Dataset(walk, source.cardinality, "MapDataset")
+
+
+@dataset_op(
+    "ParallelMapDataset",
+    f"{_ARGS}, num_parallel_calls: int32",
+    f"{_FUNCTION}; use_inter_op_parallelism: bool = true; sloppy: bool = false; preserve_cardinality: bool = false",
+)
+def parallel_map_dataset(ctx, input_dataset, other_arguments, num_parallel_calls, *, f):
+    """What a function makes of each element, called for several at a time; the order stays."""
+    source, count = as_dataset(input_dataset), workers(num_parallel_calls)
+
+    def walk(run: Run) -> Walk:
+        return _ahead(source.walk(run), _caller(run, f, other_arguments), count)
+
+    return Dataset(walk, source.cardinality, "ParallelMapDataset")
+
+
+def _ahead(before: Walk, call: Callable[[Element], Element], count: int) -> Walk:
+    """Calls a function for up to `count` elements before they are asked for, by threads."""
+    pool = ThreadPoolExecutor(count, thread_name_prefix="weft-map")
+    pending: deque[Future] = deque()
+    over = False
+
+    def failed(error: Exception) -> Future:
+        future: Future = Future()
+        future.set_exception(error)
+        return future
+
+    def advance() -> Element:
+        nonlocal over
+        while not over and len(pending) < count:
+            try:
+                element = before()
+            except End:
+                over = True
+                pool.shutdown(wait=False)
+            except Exception as e:  # comes in its turn
+                pending.append(failed(e))
+                break
+            else:
+                pending.append(pool.submit(call, element))
+        if not pending:
+            raise End
+        return pending.popleft().result()
+
+    return advance
+
+
+@dataset_op(
+    "MapAndBatchDataset",
+    f"{_ARGS}, batch_size: int64, num_parallel_calls: int64, drop_remainder: bool",
+    f"{_FUNCTION}; preserve_cardinality: bool = false",
+    old=True,
+)
+def map_and_batch_dataset(
+    ctx, input_dataset, other_arguments, batch_size, num_parallel_calls, drop_remainder, *, f
+):
+    """What a function makes of each element, so many as one."""
+    source, size, drop = as_dataset(input_dataset), int(batch_size), bool(drop_remainder)
+    count = workers(num_parallel_calls)
+    if size <= 0:
+        raise invalid("batch_size must be greater than zero.")
+
+    def walk(run: Run) -> Walk:
+        mapped = _ahead(source.walk(run), _caller(run, f, other_arguments), count)
+
+        def advance() -> Element:
+            rows: list[Element] = []
+            while len(rows) < size:
+                try:
+                    rows.append(mapped())
+                except End:
+                    break
+            if not rows or drop and len(rows) < size:
+                raise End
+            return stacked(rows)
+
+        return advance
+
+    known = source.cardinality
+    if known >= 0:
+        known = known // size if drop else -(-known // size)
+    return Dataset(walk, known, "MapAndBatchDataset")
+
+
+@dataset_op("FilterDataset", _ARGS, "predicate: func; Targuments: list(type) >= 0")
+def filter_dataset(ctx, input_dataset, other_arguments, *, predicate):
+    """The elements for which a function is true."""
+    source = as_dataset(input_dataset)
+
+    def walk(run: Run) -> Walk:
+        before, call = source.walk(run), _caller(run, predicate, other_arguments)
+
+        def advance() -> Element:
+            while True:
+                run.check()
+                element = before()
+                if _truth(call(element)):
+                    return element
+
+        return advance
+
+    known = source.cardinality
+    return Dataset(walk, known if known == 0 else UNKNOWN, "FilterDataset")
+
+
+def _truth(results: Element) -> bool:
+    if len(results) != 1 or np.ndim(results[0]) or results[0].dtype != bool:
+        raise invalid("Filter predicate `f` must return a scalar bool.")
+    return bool(results[0])
+
+
+@dataset_op("TakeWhileDataset", _ARGS, "predicate: func; Targuments: list(type) >= 0", old=True)
+def take_while_dataset(ctx, input_dataset, other_arguments, *, predicate):
+    """The elements up to the first for which a function is false."""
+    source = as_dataset(input_dataset)
+
+    def walk(run: Run) -> Walk:
+        before, call = source.walk(run), _caller(run, predicate, other_arguments)
+        over = False
+
+        def advance() -> Element:
+            nonlocal over
+            if over:
+                raise End
+            element = before()
+            over = not _truth(call(element))
+            if over:
+                raise End
+            return element
+
+        return advance
+
+    return Dataset(walk, UNKNOWN, "TakeWhileDataset")
+
+
+@dataset_op("FilterByLastComponentDataset", "input_dataset: variant", output="output")
+def filter_by_last_component_dataset(ctx, input_dataset):
+    """The elements of which the last component is true, without it."""
+    source = as_dataset(input_dataset)
+
+    def walk(run: Run) -> Walk:
+        before = source.walk(run)
+
+        def advance() -> Element:
+            while True:
+                run.check()
+                *element, keep = before()
+                if _truth([keep]):
+                    return element
+
+        return advance
+
+    return Dataset(walk, UNKNOWN, "FilterByLastComponentDataset")
+
+
+@dataset_op(
+    "ScanDataset",
+    "input_dataset: variant, initial_state: Tstate, other_arguments: Targuments",
+    "f: func; Tstate: list(type) >= 1; Targuments: list(type) >= 0; preserve_cardinality: bool = false",
+    old=True,
+)
+def scan_dataset(ctx, input_dataset, initial_state, other_arguments, *, f):
+    """What a function makes of each element and of the state that it gave with the one before."""
+    source, size = as_dataset(input_dataset), len(initial_state)
+
+    def walk(run: Run) -> Walk:
+        before, call = source.walk(run), _caller(run, f, other_arguments)
+        state = list(initial_state)
+
+        def advance() -> Element:
+            nonlocal state
+            results = call([*state, *before()])
+            state = results[:size]
+            return results[size:]
+
+        return advance
+
+    return Dataset(walk, source.cardinality, "ScanDataset")
+
+
+# -- one element, a dataset -----------------------------------------------------------------------------
+
+
+@dataset_op("FlatMapDataset", _ARGS, _FUNCTION)
+def flat_map_dataset(ctx, input_dataset, other_arguments, *, f):
+    """The elements of the datasets that a function makes of each element."""
+    source = as_dataset(input_dataset)
+
+    def walk(run: Run) -> Walk:
+        before, call = source.walk(run), _caller(run, f, other_arguments)
+        current: Walk | None = None
+
+        def advance() -> Element:
+            nonlocal current
+            while True:
+                run.check()
+                if current is None:
+                    current = as_dataset(call(before())[0]).walk(run)
+                try:
+                    return current()
+                except End:
+                    current = None
+
+        return advance
+
+    return Dataset(walk, UNKNOWN, "FlatMapDataset")
+
+
+def _interleaved(
+    source: Dataset,
+    captured: list[Any],
+    cycle_length: Any,
+    block_length: Any,
+    f: Any,
+    kind: str,
+    wrap: Callable[[Run, Walk], Walk] = lambda run, walk: walk,
+) -> Dataset:
+    cycle = int(cycle_length)
+    if cycle == -1:
+        cycle = max(2, os.cpu_count() or 2)
+    block = int(block_length)
+    if cycle <= 0:
+        raise invalid("cycle_length must be greater than zero.")
+    if block <= 0:
+        raise invalid("block_length must be greater than zero.")
+
+    def walk(run: Run) -> Walk:
+        before: Walk | None = source.walk(run)
+        call = _caller(run, f, captured)
+        walks: list[Walk | None] = [None] * cycle
+        at = taken = 0
+
+        def go_on() -> None:
+            nonlocal at, taken
+            at, taken = (at + 1) % cycle, 0
+
+        def advance() -> Element:
+            nonlocal before, taken
+            empty = 0  # places in the cycle without a dataset, one after the other
+            while empty < cycle:
+                run.check()
+                current = walks[at]
+                if current is None:
+                    if before is None:
+                        empty += 1
+                        go_on()
+                        continue
+                    try:
+                        element = before()
+                    except End:
+                        before = None
+                        continue
+                    current = walks[at] = wrap(run, as_dataset(call(element)[0]).walk(run))
+                    taken = 0
+                empty = 0
+                try:
+                    result = current()
+                except End:
+                    walks[at] = None
+                    go_on()
+                    continue
+                taken += 1
+                if taken == block:
+                    go_on()
+                return result
+            raise End
+
+        return advance
+
+    return Dataset(walk, UNKNOWN, kind)
+
+
+@dataset_op("InterleaveDataset", f"{_ARGS}, cycle_length: int64, block_length: int64", _FUNCTION)
+def interleave_dataset(ctx, input_dataset, other_arguments, cycle_length, block_length, *, f):
+    """Elements of several datasets that a function makes, a block of each in turn."""
+    return _interleaved(
+        as_dataset(input_dataset),
+        other_arguments,
+        cycle_length,
+        block_length,
+        f,
+        "InterleaveDataset",
+    )
+
+
+@dataset_op(
+    "ParallelInterleaveDatasetV2",
+    f"{_ARGS}, cycle_length: int64, block_length: int64, num_parallel_calls: int64",
+    f"{_FUNCTION}; sloppy: bool = false",
+)
+def parallel_interleave_dataset_v2(
+    ctx, input_dataset, other_arguments, cycle_length, block_length, num_parallel_calls, *, f
+):
+    """As InterleaveDataset, the datasets read ahead by threads."""
+    workers(num_parallel_calls)
+    return _interleaved(
+        as_dataset(input_dataset),
+        other_arguments,
+        cycle_length,
+        block_length,
+        f,
+        "ParallelInterleaveDatasetV2",
+        _read_ahead(int(block_length)),
+    )
+
+
+@dataset_op(
+    "ParallelInterleaveDataset",
+    f"{_ARGS}, cycle_length: int64, block_length: int64, sloppy: bool, buffer_output_elements: int64, "
+    "prefetch_input_elements: int64",
+    _FUNCTION,
+    old=True,
+)
+def parallel_interleave_dataset(
+    ctx,
+    input_dataset,
+    other_arguments,
+    cycle_length,
+    block_length,
+    sloppy,
+    buffer_output_elements,
+    prefetch_input_elements,
+    *,
+    f,
+):
+    """As InterleaveDataset, the datasets read ahead by threads."""
+    if int(buffer_output_elements) <= 0:
+        raise invalid("`buffer_output_elements` must be > 0")
+    if int(prefetch_input_elements) < 0:
+        raise invalid("`prefetch_input_elements` must be >= 0")
+    return _interleaved(
+        as_dataset(input_dataset),
+        other_arguments,
+        cycle_length,
+        block_length,
+        f,
+        "ParallelInterleaveDataset",
+        _read_ahead(int(buffer_output_elements)),
+    )
+
+
+def _read_ahead(count: int) -> Callable[[Run, Walk], Walk]:
+    from weft.ops.datasets.buffering import prefetched
+
+    return lambda run, walk: prefetched(run, walk, count)
+
+
+# -- groups ---------------------------------------------------------------------------------------------
+
+
+def _key(results: Element) -> int:
+    if len(results) != 1 or np.ndim(results[0]) or results[0].dtype != np.int64:
+        raise invalid("`key_func` must return a scalar int64.")
+    return int(results[0])
+
+
+@dataset_op(
+    "GroupByWindowDataset",
+    "input_dataset: variant, key_func_other_arguments: Tkey_func_other_arguments, reduce_func_other_arguments: "
+    "Treduce_func_other_arguments, window_size_func_other_arguments: Twindow_size_func_other_arguments",
+    "key_func: func; reduce_func: func; window_size_func: func; Tkey_func_other_arguments: list(type) >= 0; "
+    "Treduce_func_other_arguments: list(type) >= 0; Twindow_size_func_other_arguments: list(type) >= 0",
+    old=True,
+)
+def group_by_window_dataset(
+    ctx,
+    input_dataset,
+    key_func_other_arguments,
+    reduce_func_other_arguments,
+    window_size_func_other_arguments,
+    *,
+    key_func,
+    reduce_func,
+    window_size_func,
+):
+    """The elements of the datasets that a function makes of windows of elements with the same key."""
+    source = as_dataset(input_dataset)
+
+    def walk(run: Run) -> Walk:
+        before: Walk | None = source.walk(run)
+        key_of = _caller(run, key_func, key_func_other_arguments)
+        size_of = _caller(run, window_size_func, window_size_func_other_arguments)
+        reduce = _caller(run, reduce_func, reduce_func_other_arguments)
+        groups: dict[int, list[Element]] = {}
+        sizes: dict[int, int] = {}
+        current: Walk | None = None
+
+        def start(key: int) -> Walk:
+            rows = groups.pop(key)
+            results = reduce([np.asarray(key, np.int64), of_rows(rows)])
+            return as_dataset(results[0]).walk(run)
+
+        def advance() -> Element:
+            nonlocal before, current
+            while True:
+                run.check()
+                if current is not None:
+                    try:
+                        return current()
+                    except End:
+                        current = None
+                if before is None:
+                    if not groups:
+                        raise End
+                    current = start(min(groups))
+                    continue
+                try:
+                    element = before()
+                except End:
+                    before = None
+                    continue
+                key = _key(key_of(element))
+                if key not in sizes:
+                    sizes[key] = int(size_of([np.asarray(key, np.int64)])[0])
+                    if sizes[key] <= 0:
+                        raise invalid(
+                            f"Window size must be greater than zero, but got {sizes[key]}."
+                        )
+                groups.setdefault(key, []).append(element)
+                if len(groups[key]) == sizes[key]:
+                    current = start(key)
+
+        return advance
+
+    return Dataset(walk, UNKNOWN, "GroupByWindowDataset")
+
+
+@dataset_op(
+    "GroupByReducerDataset",
+    "input_dataset: variant, key_func_other_arguments: Tkey_func_other_arguments, init_func_other_arguments: "
+    "Tinit_func_other_arguments, reduce_func_other_arguments: Treduce_func_other_arguments, "
+    "finalize_func_other_arguments: Tfinalize_func_other_arguments",
+    "key_func: func; init_func: func; reduce_func: func; finalize_func: func; Tkey_func_other_arguments: list(type) >= "
+    "0; Tinit_func_other_arguments: list(type) >= 0; Treduce_func_other_arguments: list(type) >= 0; "
+    "Tfinalize_func_other_arguments: list(type) >= 0",
+    old=True,
+    stateful=True,
+)
+def group_by_reducer_dataset(
+    ctx,
+    input_dataset,
+    key_func_other_arguments,
+    init_func_other_arguments,
+    reduce_func_other_arguments,
+    finalize_func_other_arguments,
+    *,
+    key_func,
+    init_func,
+    reduce_func,
+    finalize_func,
+):
+    """One element for each key: the state that a function has made of all elements with the key."""
+    source = as_dataset(input_dataset)
+
+    def walk(run: Run) -> Walk:
+        before: Walk | None = source.walk(run)
+        key_of = _caller(run, key_func, key_func_other_arguments)
+        begin = _caller(run, init_func, init_func_other_arguments)
+        reduce = _caller(run, reduce_func, reduce_func_other_arguments)
+        finish = _caller(run, finalize_func, finalize_func_other_arguments)
+        states: dict[int, Element] = {}
+
+        def advance() -> Element:
+            nonlocal before
+            while before is not None:
+                run.check()
+                try:
+                    element = before()
+                except End:
+                    before = None
+                    break
+                key = _key(key_of(element))
+                if key not in states:
+                    states[key] = begin([np.asarray(key, np.int64)])
+                states[key] = reduce([*states[key], *element])
+            if not states:
+                raise End
+            return finish(states.pop(min(states)))
+
+        return advance
+
+    return Dataset(walk, UNKNOWN, "GroupByReducerDataset")

@@ -1,0 +1,218 @@
+"""Datasets that begin a pipeline: tensors, their slices, ranges, random numbers, Python's generators."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from weft.framework import errors
+from weft.ops.datasets.dataset import (
+    INFINITE,
+    UNKNOWN,
+    Dataset,
+    Element,
+    End,
+    Run,
+    Walk,
+    dataset_op,
+    invalid,
+)
+from weft.ops.random import philox
+
+_COMPONENTS = "Toutput_types: list(type) >= 1; output_shapes: list(shape) >= 1"
+
+
+@dataset_op("TensorDataset", "components: Toutput_types", elements=_COMPONENTS, stateful=True)
+def tensor_dataset(ctx, components):
+    """One element: these tensors."""
+
+    def walk(run: Run) -> Walk:
+        left = [list(components)]
+
+        def advance() -> Element:
+            if not left:
+                raise End
+            return left.pop()
+
+        return advance
+
+    return Dataset(walk, 1, "TensorDataset")
+
+
+@dataset_op("TensorSliceDataset", "components: Toutput_types", elements=_COMPONENTS, stateful=True)
+def tensor_slice_dataset(ctx, components):
+    """The slices of tensors along their first axis."""
+    sizes = {c.shape[0] if np.ndim(c) else None for c in components}
+    if len(sizes) != 1 or None in sizes:
+        raise invalid(
+            "All components must have the same number of elements along their first axis, got shapes "
+            f"{[list(np.shape(c)) for c in components]}"
+        )
+    count = sizes.pop()
+    assert count is not None
+    return Dataset(lambda run: _slices(components, count), count, "TensorSliceDataset")
+
+
+def _slices(components: list[Any], count: int) -> Walk:
+    i = 0
+
+    def advance() -> Element:
+        nonlocal i
+        if i >= count:
+            raise End
+        i += 1
+        return [_row(c, i - 1) for c in components]
+
+    return advance
+
+
+def _row(array: Any, i: int) -> Any:
+    row = array[i : i + 1].reshape(array.shape[1:])
+    return (
+        row.item() if array.dtype == object and not row.ndim and not _is_text(row.item()) else row
+    )
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, (bytes, str))
+
+
+@dataset_op(
+    "SparseTensorSliceDataset",
+    "indices: int64, values: Tvalues, dense_shape: int64",
+    "Tvalues: type",
+    elements="",
+    stateful=True,
+)
+def sparse_tensor_slice_dataset(ctx, indices, values, dense_shape):
+    """The slices of a sparse tensor along its first axis, each as indices, values and shape."""
+    if indices.ndim != 2 or values.ndim != 1 or dense_shape.ndim != 1:
+        raise invalid("The parts of the sparse tensor must be a matrix and two vectors.")
+    if len(indices) != len(values) or indices.shape[1] != len(dense_shape):
+        raise invalid("The parts of the sparse tensor do not fit together.")
+    if len(indices) and (np.diff(indices[:, 0]) < 0).any():
+        raise errors.UnimplementedError(
+            None,
+            None,
+            "The SparseTensor must be ordered in the batch dimension; handling arbitrarily ordered input is not "
+            "currently supported.",
+        )
+    count = int(dense_shape[0]) if len(dense_shape) else 0
+    starts = np.searchsorted(indices[:, 0], np.arange(count + 1))
+
+    def walk(run: Run) -> Walk:
+        i = 0
+
+        def advance() -> Element:
+            nonlocal i
+            if i >= count:
+                raise End
+            part = slice(starts[i], starts[i + 1])
+            i += 1
+            return [indices[part, 1:], values[part], dense_shape[1:]]
+
+        return advance
+
+    return Dataset(walk, count, "SparseTensorSliceDataset")
+
+
+@dataset_op("RangeDataset", "start: int64, stop: int64, step: int64", stateful=True)
+def range_dataset(ctx, start, stop, step):
+    """Numbers from `start` to before `stop`."""
+    if not step:
+        raise invalid("step must be a non-zero integer.")
+    numbers = range(int(start), int(stop), int(step))
+
+    def walk(run: Run) -> Walk:
+        rest = iter(numbers)
+
+        def advance() -> Element:
+            for number in rest:
+                return [np.asarray(number, np.int64)]
+            raise End
+
+        return advance
+
+    return Dataset(walk, len(numbers), "RangeDataset")
+
+
+class RandomWords:
+    """TensorFlow's stream of random words of 32 bits, for a pair of seeds."""
+
+    _AT_ONCE = 256
+
+    def __init__(self, xp: Any, seed: int, seed2: int):
+        self._xp = xp
+        self._key, self._counter = philox.key_and_counter(seed, seed2)
+        self._words: list[int] = []
+
+    def next(self) -> int:
+        if not self._words:
+            words = philox.words32(self._xp, self._key, self._counter, self._AT_ONCE)
+            self._counter = philox.advance(self._xp, self._counter, self._AT_ONCE // 4)
+            self._words = words[::-1].tolist()
+        return self._words.pop()
+
+
+def seeds_of(seed: Any, seed2: Any) -> tuple[int, int]:
+    """Two seeds; both zero stand for some that nobody knows."""
+    pair = int(seed), int(seed2)
+    if pair == (0, 0):
+        return tuple(np.random.randint(1, 2**31, 2).tolist())  # type: ignore[return-value]
+    return pair
+
+
+@dataset_op("RandomDataset", "seed: int64, seed2: int64", old=True, stateful=True)
+def random_dataset(ctx, seed, seed2):
+    """Random numbers of 32 bits without end."""
+    pair = seeds_of(seed, seed2)
+
+    def walk(run: Run) -> Walk:
+        words = RandomWords(ctx.xp, *pair)
+        return lambda: [np.asarray(words.next(), np.int64)]
+
+    return Dataset(walk, INFINITE, "RandomDataset")
+
+
+@dataset_op(
+    "GeneratorDataset",
+    "init_func_other_args: Tinit_func_args, next_func_other_args: Tnext_func_args, "
+    "finalize_func_other_args: Tfinalize_func_args",
+    "init_func: func; next_func: func; finalize_func: func; Tinit_func_args: list(type) >= 0; "
+    "Tnext_func_args: list(type) >= 0; Tfinalize_func_args: list(type) >= 0",
+    stateful=True,
+)
+def generator_dataset(
+    ctx,
+    init_func_other_args,
+    next_func_other_args,
+    finalize_func_other_args,
+    *,
+    init_func,
+    next_func,
+    finalize_func,
+):
+    """What a function gives, called with the state that another made, until it says OutOfRange."""
+
+    def walk(run: Run) -> Walk:
+        call = run.function(next_func.name)
+        state: list[Any] | None = None
+        over = False
+
+        def advance() -> Element:
+            nonlocal state, over
+            if over:
+                raise End
+            if state is None:
+                state = run.function(init_func.name)(list(init_func_other_args))
+            try:
+                return call([*state, *next_func_other_args])
+            except errors.OutOfRangeError:
+                over = True
+                run.function(finalize_func.name)([*state, *finalize_func_other_args])
+                raise End from None
+
+        return advance
+
+    return Dataset(walk, UNKNOWN, "GeneratorDataset")
