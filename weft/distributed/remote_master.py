@@ -117,6 +117,7 @@ class RemoteMaster:
         values: list[Any],
         options: Any = None,
         metadata: Any = None,
+        step: Any = None,
         partial: str = "",
     ) -> list[Any]:
         """Runs a step and returns the values of its fetches."""

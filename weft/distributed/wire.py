@@ -36,6 +36,14 @@ def to_message(value: Any, dtype: dtypes.DType, out: Any) -> None:
     out.tensor_content = array.tobytes()
 
 
+def dtype_of(value: Any) -> dtypes.DType:
+    """The type of a value of a step."""
+    if type(value) is Cell:
+        return dtypes.resource
+    dtype = np.asarray(value).dtype
+    return dtypes.string if dtype.kind == "O" else dtypes.as_dtype(dtype)
+
+
 def from_message(message: Any) -> np.ndarray:
     """The array of a TensorProto; InvalidArgumentError where it is none.
 
