@@ -1,5 +1,10 @@
 """`tf.estimator`: models that a function makes, trained, evaluated, used and exported from a folder."""
 
+import weft.estimator.canned.baseline
+import weft.estimator.canned.combined
+import weft.estimator.canned.linear
+import weft.estimator.canned.networks
+import weft.estimator.canned.parsing
 import weft.estimator.early_stopping
 import weft.estimator.estimator
 import weft.estimator.exporters
