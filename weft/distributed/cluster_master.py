@@ -103,7 +103,8 @@ class ClusterMaster:
         compilable = {op: can_compile(op, functions) for op in ops}
         soft = self._config.allow_soft_placement
         placed = place(ops, devices, soft, compilable.__getitem__)
-        parts = Partitioner(graph, ops, placed, feeds, fetches).parts.values()
+        bundling = [t for t in self._tasks if self._peers.worker(t).is_weft]
+        parts = Partitioner(graph, ops, placed, feeds, fetches, bundling).parts.values()
         registered = []
         for part in parts:
             worker = self._peers.worker(part.task)
@@ -239,7 +240,9 @@ class _Run:
                 self._run_here(part, worker, handle, graph)
         self._all_done.wait()
         for _, worker, _ in self._kind.parts:
-            worker.end_step(self._id)
+            # Where all went well a worker of weft has nothing left, and knows it.
+            if self._error is not None or not worker.is_weft:
+                worker.end_step(self._id)
         if self._error is not None:
             raise self._error
         return self._found

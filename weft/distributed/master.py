@@ -12,6 +12,7 @@ from typing import Any
 
 from weft import proto
 from weft.distributed import wire
+from weft.distributed.peers import WEFT
 from weft.framework import errors
 from weft.framework.graph import Graph
 from weft.framework.importer import extend_graph
@@ -294,4 +295,5 @@ def _step(session: BaseSession, call: Any) -> executor.Step:
 def describe(device: Device, out: Any) -> None:
     """Writes what is known of a device into a DeviceAttributes message."""
     out.name, out.device_type = device.name, device.kind
+    out.physical_device_desc = WEFT
     out.memory_limit, out.incarnation = device.memory_limit, device.incarnation

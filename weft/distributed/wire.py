@@ -36,6 +36,28 @@ def to_message(value: Any, dtype: dtypes.DType, out: Any) -> None:
     out.tensor_content = array.tobytes()
 
 
+def pack(value: Any, out: Any) -> None:
+    """Writes what one task sends to another into a TensorProto: a tensor, or several that travel together."""
+    if type(value) is not tuple:
+        to_message(value, dtype_of(value), out)
+        return
+    out.dtype = dtypes.variant.enum
+    out.tensor_shape.SetInParent()
+    bundle = out.variant_val.add(type_name=_BUNDLE)
+    for item in value:
+        to_message(item, dtype_of(item), bundle.tensors.add())
+
+
+def unpack(message: Any) -> Any:
+    """What `pack` has written."""
+    if len(message.variant_val) == 1 and message.variant_val[0].type_name == _BUNDLE:
+        return tuple(from_message(t) for t in message.variant_val[0].tensors)
+    return from_message(message)
+
+
+_BUNDLE = "weft::Bundle"
+
+
 def dtype_of(value: Any) -> dtypes.DType:
     """The type of a value of a step."""
     if type(value) is Cell:

@@ -82,6 +82,8 @@ def _key(op: Any) -> str:
 class Worker:
     """The worker of one task."""
 
+    is_weft = True
+
     def __init__(self, server: Any):
         self._server = server
         self.task = "/job:%s/replica:0/task:%d" % server.task
@@ -190,6 +192,8 @@ class Worker:
             text = f"From {part.session.task}:\n{wire.text_of(e)}"
             rendezvous.abort(errors.error_from_code(None, None, text, e.error_code))
             raise
+        if rendezvous.end():
+            self._rendezvous.pop(step_id, None)
         return {key: results[i] for key, i in zip(keys, wanted)}
 
     def dtype_of(self, step: executor.Step, key: str) -> Any:
@@ -215,6 +219,8 @@ class Worker:
             )
         rendezvous = self.rendezvous(step_id)
         arrival = rendezvous.receive(key)
+        if rendezvous.is_over():
+            self._rendezvous.pop(step_id, None)
 
         def give_up() -> None:
             # Who asks after the end of a failed step must not leave anything behind.
@@ -341,7 +347,7 @@ class WorkerService:
             arrival.cancel()
         value = arrival.wait()
         response = proto.RecvTensorResponse()
-        wire.to_message(value, wire.dtype_of(value), response.tensor)
+        wire.pack(value, response.tensor)
         return response
 
     def cleanup_graph(self, request: Any, call: Any) -> Any:
