@@ -34,6 +34,10 @@ def load_tensorflow():
     tf.compat.v1.logging.set_verbosity(tf.compat.v1.logging.ERROR)
     if not tf.__version__.startswith("1.15"):
         raise SystemExit("expected values come from TensorFlow 1.15, this is " + tf.__version__)
+    # Ops that come with a library of contrib.
+    from tensorflow.contrib.seq2seq.ops import gen_beam_search_ops
+
+    tf.raw_ops.GatherTree = gen_beam_search_ops.gather_tree
     return tf
 
 

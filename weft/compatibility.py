@@ -6,8 +6,12 @@ import importlib
 import importlib.abc
 import importlib.machinery
 import sys
+from functools import partial
 from types import ModuleType
 from typing import Any
+
+from weft.framework.export import find
+from weft.platform import internals
 
 _ROOT = "tensorflow"
 
@@ -66,23 +70,22 @@ def _module_for(name: str) -> ModuleType:
     elif below == "compat.v1" or below.startswith("compat.v1."):
         rest = below[len("compat.v1.") :]
         return _module_for(f"{_ROOT}.{rest}" if rest else _ROOT)
+    elif internals.is_module(name):
+        module = internals.module(name)
     else:
         at: Any = importlib.import_module("weft")
         for part in below.split("."):
             try:
                 at = getattr(at, part)
             except AttributeError:
+                inside = _inside_contrib(below)
+                if inside is not None:
+                    at = inside
+                    break
                 if any(other.startswith(name + ".") for other in TensorFlowFinder.aliases):
                     return ModuleType(name)  # a package above modules that have aliases
                 raise ModuleNotFoundError(
-                    f"No module named '{name}': weft has no public module tf.{below}"
-                    + (
-                        "; tensorflow.python holds TensorFlow's internals, which programs reach through the public "
-                        "names as well."
-                        if below.startswith("python")
-                        else "."
-                    ),
-                    name=name,
+                    f"No module named '{name}': weft has no module tf.{below}.", name=name
                 ) from None
         if not isinstance(at, ModuleType):
             raise ModuleNotFoundError(
@@ -92,6 +95,27 @@ def _module_for(name: str) -> ModuleType:
     keys = ("__spec__", "__loader__", "__package__", "__path__", "__file__")
     module.__dict__["_weft_import_state"] = {k: module.__dict__.get(k) for k in keys}
     return module
+
+
+def _inside_contrib(below: str) -> ModuleType | None:
+    """What stands for a module inside of a contrib library (`contrib.x.python.ops.y`): the library's module
+    `y`, or else the library. Its modules then have all names of the library, as TensorFlow's are cut differently."""
+    parts = below.split(".")
+    if parts[0] != "contrib" or len(parts) < 3 or parts[2] != "python":
+        return None
+    space = ".".join(parts[:2])
+    try:
+        found = importlib.import_module(f"weft.{space}")
+    except ModuleNotFoundError:
+        return None
+    try:
+        found = importlib.import_module(f"weft.{space}.{parts[-1]}")
+    except ModuleNotFoundError:
+        pass
+    for name, module in list(sys.modules.items()):
+        if name.startswith(f"weft.{space}.") and not hasattr(module, "__getattr__"):
+            module.__dict__["__getattr__"] = partial(find, space, module_name=name)
+    return found
 
 
 _finder = TensorFlowFinder()

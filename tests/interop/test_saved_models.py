@@ -78,3 +78,69 @@ def test_saved_models(tmp_path: Path, writer, reader):
     run(WRITE, writer, tmp_path)
     found = run(READ, reader, tmp_path)
     assert found == {"binary": MODEL, "text": MODEL, "simple": [6.0, 8.0]}
+
+
+AS_OBJECT = """
+import sys
+if which == "weft":
+    load = tf.saved_model.load_v2
+    tf.enable_eager_execution()
+elif tf.__version__ < "1.16":
+    load = tf.saved_model.load_v2
+    tf.enable_eager_execution()
+else:
+    import tensorflow
+    load = tensorflow.saved_model.load
+    tf.enable_v2_behavior()
+found = []
+# TensorFlow 1.15 does not take signatures with sparse tensors as functions.
+sparse = which == "weft" or tf.__version__ >= "1.16"
+for name, tags in (("binary", ["serve"]), ("text", "serve")) if sparse else ():
+    model = load(folder + "/" + name, tags=tags)
+    (y,) = model.signatures["serving_default"](x=tf.constant([[1.0, 2.0, 3.0]])).values()
+    found.append(y.numpy().tolist())
+    found.append(sorted(v.numpy().tolist() for v in model.variables if v.shape.rank == 0))
+model = load(folder + "/simple")
+(y,) = model.signatures["serving_default"](tf.constant([1.0, 2.0])).values()
+found.append(y.numpy().tolist())
+print(json.dumps(found))
+"""
+
+
+@pytest.mark.parametrize(("writer", "reader"), PAIRS, ids="-".join)
+def test_saved_models_as_objects(tmp_path: Path, writer, reader):
+    run(WRITE, writer, tmp_path)
+    found = run(AS_OBJECT, reader, tmp_path)
+    assert found[:-1] == ([] if reader == "tf1" else [[[0.0, 2.0]], [7], [[0.0, 2.0]], [7]])
+    assert found[-1] == [6.0, 8.0]
+
+
+WRITE_OBJECTS = """
+import tensorflow
+tf.enable_v2_behavior()
+class Model(tensorflow.Module):
+    def __init__(self):
+        super().__init__()
+        self.w = tensorflow.Variable([[1.0], [2.0]])
+    @tensorflow.function(input_signature=[tensorflow.TensorSpec([None, 2])])
+    def __call__(self, x):
+        y = tensorflow.matmul(x, self.w)
+        return {"y": tensorflow.cond(tensorflow.reduce_sum(y) > 0.0, lambda: y, lambda: -y)}
+model = Model()
+tensorflow.saved_model.save(model, folder + "/objects", signatures=model.__call__)
+print(json.dumps(None))
+"""
+READ_OBJECTS = """
+with tf.Session(graph=tf.Graph()) as session:
+    meta = tf.saved_model.load(session, ["serve"], folder + "/objects")
+    signature = meta.signature_def["serving_default"]
+    y = session.run(signature.outputs["y"].name, {signature.inputs["x"].name: [[1.0, 1.0], [-3.0, -4.0]]})
+tf.enable_eager_execution()
+function = tf.saved_model.load_v2(folder + "/objects").signatures["serving_default"]
+print(json.dumps([y.tolist(), function(tf.constant([[5.0, 1.0]]))["y"].numpy().tolist()]))
+"""
+
+
+def test_signatures_of_objects_of_tensorflow_2(tmp_path: Path):
+    run(WRITE_OBJECTS, "tf2", tmp_path)
+    assert run(READ_OBJECTS, "weft", tmp_path) == [[[-3.0], [11.0]], [[7.0]]]

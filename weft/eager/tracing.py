@@ -47,8 +47,12 @@ def trace(
     arg_names: list[str],
     within: Callable[[FuncGraph], Any] | None = None,
     graph: FuncGraph | None = None,
+    in_order: bool = True,
 ) -> FuncGraph:
-    """The body of a function for arguments of these kinds: specs, tensors and variables become inputs."""
+    """The body of a function for arguments of these kinds: specs, tensors and variables become inputs.
+
+    What has effects runs in the order in which it was written, unless that is not asked for.
+    """
     graph = graph or new_graph(name)
     graph.runs_everything = True
     with graph.as_default(), within(graph) if within is not None else contextlib.nullcontext():
@@ -67,6 +71,8 @@ def trace(
             "and dictionary operations that alter input arguments, such as `list.pop`, `list.append`"
         )
     finish(graph, inputs, outputs)
+    if in_order:
+        add_control_inputs(graph)
     return graph
 
 
@@ -90,13 +96,15 @@ def _copied(structure: Any) -> Any:
 
 def finish(graph: FuncGraph, inputs: Any, outputs: list[Tensor]) -> None:
     """Sets what the function takes and returns."""
-    for handle in inputs.handles:
-        graph._captures.pop(id(handle), None)
+    # A handle of a variable that is an argument is no capture, in whatever graph around the function it is.
+    given = {id(t) for t in inputs.tensors}
+    for key, (_, inner) in list(graph._captures.items()):
+        if id(inner) in given:
+            del graph._captures[key]
     deferred = [t for item in graph.deferred_captures.values() for t in item.inputs]
     graph.inputs = inputs.tensors + graph.internal_captures + deferred
     graph.arg_names = inputs.names
     graph.outputs = outputs
-    add_control_inputs(graph)
     with context.outermost(0, False) if graph.outer_graph is None else contextlib.nullcontext():
         around: Any = graph.outer_graph
         around._next_id = max(around._next_id, graph._next_id)

@@ -222,6 +222,7 @@ def wrap_function(fn: Callable, signature: Any, name: str | None = None) -> Wrap
         [],
         created.scope,
         graph,
+        in_order=False,
     )
     graph.runs_everything = False
     return WrappedFunction(graph, holder, tuple(signature))

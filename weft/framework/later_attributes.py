@@ -48,6 +48,9 @@ _DEFAULTS: dict[str, Any] = {
 }
 
 
+# Operations without results that TensorFlow 2 has added as hints on how to keep a variable.
+HINT_OPS = frozenset({"DisableCopyOnRead"})
+
 # Attributes that let an input have another type, which is int32 in TensorFlow 1.15: such an input is cast.
 CAST_INPUTS = {"Tsegmentids": "segment_ids"}
 

@@ -49,6 +49,7 @@ import weft.ops.linalg.tridiagonal
 import weft.ops.lookup.remapping
 import weft.ops.lookup.table_kinds
 import weft.ops.lookup.table_ops
+import weft.ops.nn.gather_tree
 import weft.ops.nn.gru_block
 import weft.ops.nn.lstm_block
 import weft.ops.quantization.fake

@@ -28,6 +28,27 @@ rows = [
     )
     for dtype, tolerance in (("float32", 3), ("float64", 1000))  # the image is resized in float32
 ]
+# Ids and parents for three steps, two sequences and two beams.
+_STEPS = [[[1, 2], [3, 4]], [[5, 6], [7, 9]], [[8, 9], [9, 8]]]
+_PARENTS = [[[0, 0], [0, 0]], [[1, 0], [0, 1]], [[1, 0], [1, 1]]]
+rows += [
+    row(
+        "GatherTree",
+        label,
+        step_ids=lit(_STEPS, "int32"),
+        parent_ids=lit(parents, "int32"),
+        max_sequence_lengths=lit(lengths, "int32"),
+        end_token=lit(9, "int32"),
+        error_=error,
+    )
+    for label, parents, lengths, error in (
+        ("as long", _PARENTS, [3, 3], None),
+        ("shorter and longer", _PARENTS, [2, 5], None),
+        ("empty", _PARENTS, [0, 1], None),
+        ("wrong parent", [*_PARENTS[:2], [[1, 0], [-1, 1]]], [3, 3], "InvalidArgumentError"),
+        ("other batch", _PARENTS, [3, 3, 3], ("InvalidArgumentError", "ValueError")),
+    )
+]
 rows += [
     row(
         "StringFormat",

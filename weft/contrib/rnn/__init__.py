@@ -2,6 +2,7 @@
 
 import weft.contrib.rnn.fused
 import weft.contrib.rnn.normalized
+import weft.contrib.rnn.projections
 import weft.contrib.rnn.stacked
 import weft.nn.recurrent
 import weft.nn.rnn_cell  # noqa: F401
