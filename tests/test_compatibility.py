@@ -61,11 +61,26 @@ def test_flags_and_app_run(tmp_path):
     assert run(tmp_path, source, "--steps=5", "rest").stdout == "5 ['rest']\n"
 
 
-def test_internal_modules_are_told_from_public_ones(tmp_path):
-    done = run(tmp_path, "import tensorflow.python.ops.nothing\n")
-    assert "internals" in done.stderr.splitlines()[-1]
-    source = "from tensorflow.python.client import timeline\nprint(timeline.Timeline.__name__)\n"
-    assert run(tmp_path, source).stdout == "Timeline\n"
+def test_what_internal_modules_hold_is_found_by_its_public_name(tmp_path):
+    source = (
+        "import tensorflow as tf\n"
+        "import tensorflow.python.platform.flags\n"
+        "from tensorflow.python.client import timeline\n"
+        "from tensorflow.python.framework import dtypes, ops\n"
+        "from tensorflow.python.layers.base import Layer\n"
+        "from tensorflow.python.ops import gen_math_ops, math_ops, rnn_cell_impl, variable_scope as vs\n"
+        "from tensorflow.python.training import saver as saver_lib\n"
+        "from tensorflow.python.util import nest\n"
+        "assert ops.Graph is tf.Graph and dtypes.float32 is tf.float32 and Layer is tf.layers.Layer\n"
+        "assert vs.get_variable is tf.get_variable and saver_lib.Saver is tf.train.Saver\n"
+        "assert rnn_cell_impl.LSTMCell is tf.nn.rnn_cell.LSTMCell\n"
+        "print(tf.Session().run(gen_math_ops.mat_mul([[2.0]], math_ops.add([[1.0]], 2.0))[0]))\n"
+        "print(timeline.Timeline.__name__, nest.flatten([1, [2]]), hasattr(ops, 'nothing'))\n"
+        "import tensorflow.python.ops.nothing\n"
+    )
+    done = run(tmp_path, source)
+    assert done.stdout == "[6.]\nTimeline [1, 2] False\n"
+    assert "no module tf.python.ops.nothing" in done.stderr.splitlines()[-1]
 
 
 def test_modules_of_contrib_that_programs_import_from(tmp_path):

@@ -177,7 +177,7 @@ def _load_servers() -> Any:
 
 
 register_targets("grpc://", _load_servers)
-for _space in ("data", "data.experimental"):
+for _space in ("data", "data.experimental", "compat.v2.data"):
     lazy(_space, "weft.data")
 lazy("io", "weft.train.input_producers", "weft.train.graph_io")
 lazy("losses", "weft.losses")
@@ -203,6 +203,8 @@ lazy("random", "weft.nn.sampled_losses")
 lazy("compat.v2.nn", "weft.nn.sampled_losses", "weft.nn.ctc")
 lazy("", "weft.lookup", "weft.strings", "weft.nn.ctc")
 lazy("initializers", "weft.lookup")
+for _space in ("compat.v2", "compat.v2.initializers"):
+    lazy(_space, "weft.initializers.without_dtype")
 lazy("compat.v2.feature_column", "weft.feature_column")
 for _space in ("keras.layers", "keras.experimental", "compat.v2.keras.layers"):
     lazy(_space, "weft.feature_column.feature_layers")

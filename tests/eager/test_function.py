@@ -250,3 +250,25 @@ def test_wrapped_functions_are_pruned():
     bump = wrapped.prune([], wrapped.graph.get_operation_by_name("increment"))
     bump()
     assert v.numpy() == 3.0
+
+
+def test_a_variable_passed_on_from_function_to_function_has_one_gradient():
+    v = tf.Variable([1.0, 2.0])
+    inner = tf.function(lambda x, v: x + tf.reduce_sum(v))
+
+    def loop(v):
+        total = tf.while_loop(lambda i, _: i < 2, lambda i, x: (i + 1, inner(x, v)), [0, 0.0])[1]
+        return tf.gradients(total, v)[0]
+
+    assert tf.function(lambda v: tf.gradients(inner(0.0, v), v)[0])(v).numpy().tolist() == [1, 1]
+    assert tf.function(loop)(v).numpy().tolist() == [2, 2]
+
+
+def test_gradients_of_concrete_tensors_in_a_function():
+    c = tf.constant(3.0)
+
+    def loop():
+        total = tf.while_loop(lambda i, _: i < 2, lambda i, x: (i + 1, x * c), [0, 1.0])[1]
+        return tf.gradients(total, [c])[0]
+
+    assert tf.function(loop)().numpy() == 6.0

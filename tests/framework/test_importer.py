@@ -92,3 +92,42 @@ def test_what_is_no_graph_def_is_refused(graph):
         tf.import_graph_def("text")
     with pytest.raises(TypeError, match="return_elements must be a list of strings"):
         tf.import_graph_def(tf.GraphDef(), return_elements=[7])
+
+
+NODE = "node { name: '%s' op: 'NoOp' %s }"
+WITH_A = "attr { key: '_class' value { list { s: 'loc:@A' } } }"
+
+
+def test_names_in_use_get_a_number(graph):
+    with tf.name_scope("outer/inner"):
+        tf.constant(1, name="c")
+    names = ["outer", "inner", "outer/inner", "outer/inner/c", "outer_1"]
+    ops = tf.import_graph_def(
+        graph_def("".join(NODE % (n, "") for n in names)), return_elements=names, name=""
+    )
+    assert [op.name for op in ops] == [
+        "outer_2",
+        "inner",
+        "outer/inner_1",
+        "outer/inner/c_1",
+        "outer_1",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("of_a", "of_b", "expected"),
+    [("/device:CPU:0", "", ["/device:CPU:0"] * 2), ("", "/device:CPU:0", ["", ""])],
+)
+def test_what_is_colocated_has_the_device_of_the_other(graph, of_a, of_b, expected):
+    text = NODE % ("A", f"device: '{of_a}' {WITH_A}") + NODE % ("B", f"device: '{of_b}' {WITH_A}")
+    ops = tf.import_graph_def(graph_def(text), return_elements=["A", "B"], name="x")
+    assert [op.device for op in ops] == expected
+    assert [op.colocation_groups() for op in ops] == [[b"loc:@x/A"]] * 2
+
+
+def test_device_functions_are_asked_of_what_is_colocated_with_nothing(graph):
+    with tf.device(lambda op: "/device:CPU:1" if "B" in op.name else "/device:CPU:0"):
+        ops = tf.import_graph_def(
+            graph_def(NODE % ("A", WITH_A) + NODE % ("B", WITH_A)), return_elements=["A", "B"]
+        )
+    assert [op.device for op in ops] == ["/device:CPU:0"] * 2

@@ -2,6 +2,8 @@
 
 A service is an object with a method for each of its service's methods, in snake case. A method takes the
 request and the call, and returns the response; an error of weft travels as the status of its code.
+
+gRPC is imported by the first server or the first target that is used.
 """
 
 from __future__ import annotations
@@ -12,8 +14,6 @@ import re
 import threading
 from collections.abc import Callable
 from typing import Any
-
-import grpc
 
 from weft import proto
 from weft.distributed import wire
@@ -91,6 +91,10 @@ def _snake(name: str) -> str:
 
 
 def _handler(function: Callable, method: proto.Method) -> Any:
+    import grpc
+
+    status = {code.value[0]: code for code in grpc.StatusCode}
+
     def answer(request: Any, call: Any) -> Any:
         try:
             return function(request, call)
@@ -99,35 +103,36 @@ def _handler(function: Callable, method: proto.Method) -> Any:
             text = wire.text_of(error)
             if len(text) > _LONGEST_TEXT:
                 text = text[:_LONGEST_TEXT] + "... [truncated]"
-            call.abort(_STATUS[error.error_code], text)
+            call.abort(status[error.error_code], text)
 
-    return grpc.unary_unary_rpc_method_handler(
-        answer, method.request.FromString, method.response.SerializeToString
-    )
-
-
-_STATUS = {code.value[0]: code for code in grpc.StatusCode}
+    return grpc.unary_unary_rpc_method_handler(answer, wire.reader(method.request), wire.written)
 
 
 class Listener:
     """What listens at an address and answers for services."""
 
-    def __init__(self, host: str, port: int, services: dict[str, Any]):
+    def __init__(self, host: str, port: int):
+        import grpc
+
         self._server = grpc.server(DaemonPool(), options=_OPTIONS)
-        for name, service in services.items():
-            handlers = {
-                m.name: _handler(getattr(service, _snake(m.name)), m)
-                for m in proto.service_methods(name)
-                if hasattr(service, _snake(m.name))
-            }
-            self._server.add_generic_rpc_handlers(
-                (grpc.method_handlers_generic_handler(name, handlers),)
-            )
         # A loopback name is bound to loopback only, and by number: it may have two addresses.
         at = "127.0.0.1" if host in ("localhost", "") else host
         self.port = self._server.add_insecure_port(f"{at}:{port}")
         if not self.port:
             raise OSError(f"cannot bind to {at}:{port}")
+
+    def serve(self, name: str, service: Any) -> None:
+        """Answers for a service."""
+        import grpc
+
+        handlers = {
+            m.name: _handler(getattr(service, _snake(m.name)), m)
+            for m in proto.service_methods(name)
+            if hasattr(service, _snake(m.name))
+        }
+        self._server.add_generic_rpc_handlers(
+            (grpc.method_handlers_generic_handler(name, handlers),)
+        )
 
     def start(self) -> None:
         self._server.start()
@@ -140,11 +145,13 @@ class Stub:
     """The methods of a service at an address."""
 
     def __init__(self, address: str, service: str):
+        import grpc
+
+        self._failure = grpc.RpcError
         self._channel = grpc.insecure_channel(address, options=_CHANNEL_OPTIONS)
+        self._told: set[Any] = set()
         self._calls = {
-            m.name: self._channel.unary_unary(
-                m.path, m.request.SerializeToString, m.response.FromString
-            )
+            m.name: self._channel.unary_unary(m.path, wire.written, wire.reader(m.response))
             for m in proto.service_methods(service)
         }
 
@@ -159,12 +166,18 @@ class Stub:
             return self._calls[method](
                 request, timeout=timeout_ms / 1000 if timeout_ms > 0 else None, wait_for_ready=wait
             )
-        except grpc.RpcError as e:
+        except self._failure as e:
             raise error_of_call(e, graph) from None
 
     def start(self, method: str, request: Any, wait: bool = False) -> Any:
         """Begins a call and returns its future."""
         return self._calls[method].future(request, wait_for_ready=wait)
+
+    def tell(self, method: str, request: Any) -> None:
+        """Makes a call whose answer nobody waits for."""
+        future = self.start(method, request)
+        self._told.add(future)  # a call that nobody holds is cancelled
+        future.add_done_callback(self._told.discard)
 
     def close(self) -> None:
         self._channel.close()

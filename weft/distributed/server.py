@@ -2,8 +2,8 @@
 
 A session whose target is a server of this process runs on the devices of that server's cluster, and the state
 of each task belongs to its server: sessions share it. A session at a server of another process runs there, by
-the master service of TensorFlow. The tasks of one cluster must be of one process yet: a session at a cluster
-of which a task is elsewhere is refused with UnavailableError.
+the master service of TensorFlow; and where tasks of a cluster are in other processes, the master hands them
+their parts of a step by the worker service.
 """
 
 from __future__ import annotations
@@ -13,8 +13,11 @@ import threading
 from typing import Any
 
 from weft.distributed import remote_master, rpc
+from weft.distributed.cluster_master import ClusterMaster
 from weft.distributed.cluster_spec import ClusterSpec
 from weft.distributed.master import Master
+from weft.distributed.peers import Peers
+from weft.distributed.worker import Worker, WorkerService
 from weft.framework import errors
 from weft.framework.export import export
 from weft.runtime.devices import Device, local_devices
@@ -93,14 +96,11 @@ class Server:
         # Tells this life of the task from its others: state does not outlive a server.
         self.incarnation = secrets.randbits(63)
         self._stopped = threading.Event()
-        self.master = Master(self)
         spec = ClusterSpec(self._def.cluster)
         wanted = spec.task_address(*self.task)
         host, _, port = wanted.rpartition(":")
         try:
-            self._listener = rpc.Listener(
-                host, int(port), {"tensorflow.MasterService": self.master}
-            )
+            self._listener = rpc.Listener(host, int(port))
         except (OSError, RuntimeError, ValueError) as e:
             raise errors.UnknownError(
                 None, None, f"Could not start gRPC server at {wanted}: {e}"
@@ -109,8 +109,21 @@ class Server:
         for job in self._def.cluster.job:
             if job.name == self._def.job_name:
                 job.tasks[self._def.task_index] = self.address
+        self.peers = self.peers_of(self._def.cluster)
+        self.master, self.worker = Master(self), Worker(self)
+        self._listener.serve("tensorflow.MasterService", self.master)
+        self._listener.serve("tensorflow.WorkerService", WorkerService(self.worker))
         if start:
             self.start()
+
+    def peers_of(self, cluster: Any) -> Peers:
+        """The tasks of a cluster as this server reaches them."""
+        return Peers(cluster, self._worker_at)
+
+    def _worker_at(self, address: str) -> Worker | None:
+        """The worker at an address, if it is of this process."""
+        server = self if address == self.address else _reached(address)
+        return server.worker if server is not None else None
 
     def start(self) -> None:
         """Makes the server reachable."""
@@ -119,6 +132,15 @@ class Server:
                 return
             _servers[self.address] = self
         self._listener.start()
+
+    def _stop(self) -> None:
+        """Ends the server at once, as the end of its process would."""
+        with _lock:
+            if _servers.get(self.address) is self:
+                del _servers[self.address]
+        self._listener.stop()
+        self.worker.stop()
+        self._stopped.set()
 
     def join(self) -> None:
         """Blocks until the server has shut down, which it does with its process."""
@@ -156,51 +178,70 @@ class Server:
         ]
 
 
+# Whether servers of one process reach each other directly.
+directly = True
+
+
+def _reached(address: str) -> Server | None:
+    """The server of this process at an address."""
+    return _servers.get(_address(address)) if directly else None
+
+
+class _Wanted:
+    """Which cluster a session wants, with which of its tasks, and whose state."""
+
+    def __init__(self, master: Server, config: Any):
+        given = config is not None and len(config.cluster_def.job) > 0
+        self.cluster = config.cluster_def if given else master.server_def.cluster
+        self.given = self.cluster if given else None
+        self.shared = (
+            not given or config.experimental.share_session_state_in_clusterspec_propagation
+        )
+        if config is not None and config.isolate_session_state:
+            self.shared = False
+        filters = [f.rstrip("/") for f in config.device_filters] if config is not None else []
+        self.own = ""  # the master's task; none where it only coordinates
+        self.tasks: dict[str, str] = {}  # name -> address
+        for job in self.cluster.job:
+            for index, address in sorted(job.tasks.items()):
+                task, address = f"/job:{job.name}/replica:0/task:{index}", _address(address)
+                if address == master.address:
+                    self.own = task
+                elif filters and not any(_covers(f, task) for f in filters):
+                    continue
+                self.tasks[task] = address
+
+
+def _covers(device_filter: str, task: str) -> bool:
+    """Whether a filter such as "/job:ps" takes a task."""
+    parts = [p for p in device_filter.split("/") if p and not p.startswith("device:")]
+    return all(p in task.split("/") for p in parts)
+
+
 class InProcessTarget:
-    """A cluster whose servers are in this process, as a session at one of them sees it."""
+    """A cluster whose servers are all in this process, as a session at one of them sees it."""
 
     master = None
 
-    def __init__(self, master: Server, config: Any):
+    def __init__(self, master: Server, wanted: _Wanted):
         self.default_config = master.server_def.default_session_config
-        propagated = config is not None and len(config.cluster_def.job) > 0
-        cluster = config.cluster_def if propagated else master.server_def.cluster
-        shared = (
-            not propagated or config.experimental.share_session_state_in_clusterspec_propagation
-        ) and not (config is not None and config.isolate_session_state)
         self.devices: list[Device] = []
         self._stores: dict[str, ResourceStore] = {}
         self._own: list[ResourceStore] = []
-        filters = list(config.device_filters) if config is not None else []
         first: list[Device] = []
-        for job in cluster.job:
-            for index, address in sorted(job.tasks.items()):
-                prefix = f"/job:{job.name}/replica:0/task:{index}"
-                server = _servers.get(address.replace("grpc://", ""))
-                own = server is master
-                if (
-                    filters
-                    and not own
-                    and not any(prefix.startswith(f.rstrip("/")) for f in filters)
-                ):
-                    continue
-                if server is None:
-                    raise errors.UnavailableError(
-                        None,
-                        None,
-                        f"Task {prefix} at {address} is not a server of this process; others cannot be reached yet.",
-                    )
-                store = server.store if shared else ResourceStore()
-                if not shared:
-                    self._own.append(store)
-                devices = server.devices(job.name, index)
-                for d in devices:
-                    self._stores[d.name] = store
-                if own:
-                    first = devices
-                    self._main = store
-                else:
-                    self.devices.extend(devices)
+        for task, address in wanted.tasks.items():
+            server = master if address == master.address else _servers[address]
+            store = server.store if wanted.shared else ResourceStore()
+            if not wanted.shared:
+                self._own.append(store)
+            devices = [d.renamed(task) for d in server.worker.devices()]
+            for d in devices:
+                self._stores[d.name] = store
+            if task == wanted.own:
+                first = devices
+                self._main = store
+            else:
+                self.devices.extend(devices)
         if not first:  # the master is no task of the cluster: it coordinates only
             self._main = next(iter(self._stores.values()))
         self.devices = first + self.devices
@@ -233,12 +274,33 @@ class RemoteTarget:
         self.master.close()
 
 
+class ClusterTarget:
+    """A cluster with tasks in other processes, as a session at a server of this process sees it."""
+
+    def __init__(self, server: Server, wanted: _Wanted, config: Any):
+        peers = server.peers if wanted.given is None else server.peers_of(wanted.given)
+        self.master = ClusterMaster(
+            peers, wanted.own, config, list(wanted.tasks), wanted.given, wanted.shared
+        )
+        self.main_store = server.store
+
+    @property
+    def devices(self) -> list[Device]:
+        return self.master.devices
+
+    def close(self) -> None:
+        self.master.close()
+
+
 def find(name: str, config: Any) -> Any:
     """The target of a session at a server: reached directly where it is of this process."""
     server = _servers.get(_address(name))
     if server is None or (config is not None and config.rpc_options.use_rpc_for_inprocess_master):
         return RemoteTarget(name, config)
-    return InProcessTarget(server, config)
+    wanted = _Wanted(server, config)
+    if all(a == server.address or _reached(a) is not None for a in wanted.tasks.values()):
+        return InProcessTarget(server, wanted)
+    return ClusterTarget(server, wanted, config)
 
 
 def reset(name: str, containers: Any) -> None:

@@ -96,8 +96,11 @@ def _copied(structure: Any) -> Any:
 
 def finish(graph: FuncGraph, inputs: Any, outputs: list[Tensor]) -> None:
     """Sets what the function takes and returns."""
-    for handle in inputs.handles:
-        graph._captures.pop(id(handle), None)
+    # A handle of a variable that is an argument is no capture, in whatever graph around the function it is.
+    given = {id(t) for t in inputs.tensors}
+    for key, (_, inner) in list(graph._captures.items()):
+        if id(inner) in given:
+            del graph._captures[key]
     deferred = [t for item in graph.deferred_captures.values() for t in item.inputs]
     graph.inputs = inputs.tensors + graph.internal_captures + deferred
     graph.arg_names = inputs.names

@@ -1,8 +1,15 @@
 """`tf.estimator`: models that a function makes, trained, evaluated, used and exported from a folder."""
 
+import weft.estimator.canned.baseline
+import weft.estimator.canned.combined
+import weft.estimator.canned.linear
+import weft.estimator.canned.networks
+import weft.estimator.canned.parsing
 import weft.estimator.early_stopping
 import weft.estimator.estimator
 import weft.estimator.exporters
+import weft.estimator.heads.labels
+import weft.estimator.heads.several
 import weft.estimator.in_memory_evaluation
 import weft.estimator.input_functions
 import weft.estimator.more_metrics

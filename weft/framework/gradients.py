@@ -110,6 +110,8 @@ def gradients(
         ys = [conversion.convert_to_tensor_or_indexed_slices(y) for y in ys]
         ys = [y.values if isinstance(y, IndexedSlices) else y for y in ys]
         xs = [_source(x) for x in xs]
+        # A concrete tensor is there as what the function captured it as.
+        xs = [graph.capture(x) if x._op is None and graph.building_function else x for x in xs]  # type: ignore[attr-defined]
         stops = [_source(s) for s in stops]
         pass_ = _Backward(
             graph,
@@ -404,8 +406,8 @@ def _inputs(op: Operation) -> list[Tensor]:
 
 
 def _inputs_and_captures(op: Operation) -> list[Tensor]:
-    captured = op.__dict__.get("_captured")
-    if captured is not None and hasattr(captured, "_op"):
+    captured: Any = op.__dict__.get("_captured")
+    if getattr(captured, "_op", None) is not None:  # a concrete tensor is where the way ends
         return [captured]
     return op._inputs
 

@@ -19,6 +19,14 @@ _VERSION = 134  # of GraphDefs that TensorFlow 1.15 writes
 # Up to this version a placeholder's shape of rank 0 may stand for an unknown one.
 _SHAPELESS_PLACEHOLDERS = 21
 _NODE_NAME = re.compile(r"^[A-Za-z0-9.][A-Za-z0-9_.\-/>]*$")
+# Older versions wrote other shapes for these than now follow; theirs are not heeded.
+_SHAPES_MAY_BE_WRONG = frozenset(
+    "Barrier BarrierIncompleteSize BarrierReadySize ConditionalAccumulator CuckooTable FIFOQueue "
+    "FixedLengthRecordReader HashTable IdentityReader IndexTable LMDBReader MutableHashTable "
+    "MutableHashTableOfTensors Mutex PaddingFIFOQueue PriorityQueue QueueSize RandomShuffleQueue RefEnter "
+    "RefIdentity RefMerge RefNextIteration RefSwitch SparseConditionalAccumulator Stack TFRecordReader Table "
+    "TextLineReader WholeFileReader".split()
+)
 _BACK_EDGES = ("NextIteration", "RefNextIteration")
 
 
@@ -153,7 +161,7 @@ class _Importer:
         self.ops: dict[str, Operation] = {}
         self.nodes: dict[str, Any] = {}
         self.names: dict[str, str] = {}
-        self.claimed: set[str] = set()
+        self.taken: set[str] | None = None
         self.open_edges: list[tuple[Operation, int, str, int]] = []
 
     def run(self) -> None:
@@ -208,28 +216,43 @@ class _Importer:
         return op is not None and output < len(op._outputs)
 
     def _share_devices(self, made: list[Operation]) -> None:
-        """Gives the device of one member of a colocation group to those that have none."""
-        groups: dict[bytes, str] = {}
+        """Gives operations the device of the first of those that they are colocated with that has one."""
         for op in made:
-            for group in op._attrs.get("_class") or ():
-                if op._device and group.startswith(b"loc:@"):
-                    groups.setdefault(group, op._device)
-        for op in made:
-            for group in op._attrs.get("_class") or ():
-                op._device = groups.get(group, op._device)
+            if self.extends and op._device:
+                continue
+            for name in self._colocated(op._attrs.get("_class"), op._name):
+                device = self.graph._ops[name]._device
+                if device:
+                    op._device = device
+                    break
+
+    def _colocated(self, classes: Any, own_name: str) -> list[str]:
+        """The names of the other operations that one is colocated with."""
+        if not isinstance(classes, list):
+            return []
+        names = [c[5:].decode() for c in classes if c.startswith(b"loc:@")]
+        return [name for name in names if name != own_name]
 
     def _claim(self, name: str) -> str:
-        full = f"{self.prefix}/{name}" if self.prefix else name
-        if full not in self.graph._ops and full not in self.claimed:
-            # A name scope of that name is no obstacle for an imported node.
-            self.claimed.add(full)
-            self.graph._names_in_use.setdefault(full.lower(), 1)
-            return full
-        scopes, self.graph._scopes.name = self.graph._scopes.name, ""
-        try:
-            return self.graph.unique_name(full)
-        finally:
-            self.graph._scopes.name = scopes
+        """A name that no operation and no scope with operations has."""
+        if self.taken is None:
+            self.taken = set()
+            for other in () if self.extends else self.graph._ops:
+                while other not in self.taken:
+                    self.taken.add(other)
+                    other = other.rpartition("/")[0] or other
+        full = unique = f"{self.prefix}/{name}" if self.prefix else name
+        count = 0
+        while unique in self.taken or (count and self._is_own(unique)):
+            count += 1
+            unique = f"{full}_{count}"
+        self.taken.add(unique)
+        self.graph._names_in_use.setdefault(unique.lower(), 1)
+        return unique
+
+    def _is_own(self, full: str) -> bool:
+        """Whether a node of the GraphDef asks for this name."""
+        return full[len(self.prefix) + 1 if self.prefix else 0 :] in self.nodes
 
     def _ordered(self) -> list[Any]:
         """The nodes, inputs first; edges that close loops are left for later."""
@@ -338,10 +361,12 @@ class _Importer:
         if node.op == "Placeholder" and self.message.versions.producer <= _SHAPELESS_PLACEHOLDERS:
             if not op._attrs["shape"]:
                 op._outputs[0]._dims = None
-        if node.device:
-            op._set_device(node.device)
-        if self.graph._devices:
-            self.graph._apply_devices(op)
+        # Where an operation is colocated with others, theirs is its device.
+        if self.extends or not self._colocated(attrs.get("_class"), node.name):
+            if node.device:
+                op._set_device(node.device)
+            if self.graph._devices:
+                self.graph._apply_devices(op)
         self.graph._register(op)
         self.ops[node.name] = op
         self.open_edges.extend((op, i, s, o) for i, s, o in later)
@@ -455,6 +480,8 @@ class _Importer:
                 try:
                     t._dims = merge(t._dims, dims)
                 except ShapeError as e:
+                    if op.type in _SHAPES_MAY_BE_WRONG:
+                        continue
                     raise ValueError(
                         f"The shapes written for node '{op._name}' ({op.type}) are incompatible with those that follow "
                         f"from its inputs: {e}"

@@ -360,7 +360,7 @@ def export_scoped_meta_graph(
         clear_extraneous_savers=clear_extraneous_savers and saver_def is not None,
         strip_defaults=strip_default_attrs,
     )
-    if unbound:
+    if unbound and unbound_inputs_col_name:
         meta.collection_def[unbound_inputs_col_name].bytes_list.value.extend(
             t.encode() for t in dict.fromkeys(unbound)
         )

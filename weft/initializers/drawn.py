@@ -100,8 +100,26 @@ def fans(shape: list[int]) -> tuple[int, int]:
     return int(shape[-2] * field), int(shape[-1] * field)
 
 
+def fan_of(shape: list[int], mode: str) -> float:
+    """The fan that a mode names."""
+    fan_in, fan_out = fans(shape)
+    return {"fan_in": fan_in, "fan_out": fan_out, "fan_avg": (fan_in + fan_out) / 2.0}[mode]
+
+
+def check_scaling(scale: float, mode: str, distribution: str) -> str:
+    """Raises unless these are arguments of variance scaling; gives the name of the distribution."""
+    if scale <= 0.0:
+        raise ValueError("`scale` must be positive float.")
+    if mode not in {"fan_in", "fan_out", "fan_avg"}:
+        raise ValueError("Invalid `mode` argument:", mode)
+    distribution = distribution.lower()
+    if distribution not in _DISTRIBUTIONS:
+        raise ValueError("Invalid `distribution` argument:", distribution)
+    return distribution
+
+
 # The deviation of a normal distribution of which all beyond two deviations was cut off.
-_TRUNCATED_DEVIATION = 0.87962566103423978
+TRUNCATED_DEVIATION = 0.87962566103423978
 
 _DISTRIBUTIONS = {"normal", "uniform", "truncated_normal", "untruncated_normal"}
 
@@ -124,23 +142,15 @@ class VarianceScaling(Configured):
         seed: int | None = None,
         dtype: Any = dtypes.float32,
     ):
-        if scale <= 0.0:
-            raise ValueError("`scale` must be positive float.")
-        if mode not in {"fan_in", "fan_out", "fan_avg"}:
-            raise ValueError("Invalid `mode` argument:", mode)
-        distribution = distribution.lower()
-        if distribution not in _DISTRIBUTIONS:
-            raise ValueError("Invalid `distribution` argument:", distribution)
+        distribution = check_scaling(scale, mode, distribution)
         self.scale, self.mode, self.distribution, self.seed = scale, mode, distribution, seed
         self.dtype = floating(dtype)
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Any:
         dtype = self._dtype(dtype)
-        fan_in, fan_out = fans(full_sizes(shape, partition_info))
-        fan = {"fan_in": fan_in, "fan_out": fan_out, "fan_avg": (fan_in + fan_out) / 2.0}[self.mode]
-        variance = self.scale / max(1.0, fan)
+        variance = self.scale / max(1.0, fan_of(full_sizes(shape, partition_info), self.mode))
         if self.distribution in ("normal", "truncated_normal"):
-            deviation = math.sqrt(variance) / _TRUNCATED_DEVIATION
+            deviation = math.sqrt(variance) / TRUNCATED_DEVIATION
             return tf.random.truncated_normal(shape, 0.0, deviation, dtype, seed=self.seed)
         if self.distribution == "untruncated_normal":
             return tf.random.normal(shape, 0.0, math.sqrt(variance), dtype, seed=self.seed)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Callable
 from typing import Any
 
 import weft as tf
@@ -14,7 +15,12 @@ from weft.initializers.base import Configured, floating, sizes
 
 def random_orthogonal(rows: int, columns: int, dtype: Any, seed: int | None) -> Any:
     """A random matrix with orthonormal columns (`rows >= columns`), evenly distributed."""
-    q, r = tf.linalg.qr(tf.random.normal([rows, columns], dtype=dtype, seed=seed))
+    return orthonormal(tf.random.normal([rows, columns], dtype=dtype, seed=seed))
+
+
+def orthonormal(normal: Any) -> Any:
+    """A matrix with orthonormal columns, evenly distributed, from one of normally distributed values."""
+    q, r = tf.linalg.qr(normal)
     # The factorisation leaves the signs open; taking those of r makes the distribution even.
     return q * tf.sign(tf.linalg.diag_part(r))
 
@@ -38,16 +44,21 @@ class Orthogonal(_Gained):
     flattened but for its last axis."""
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Any:
-        shape = sizes(shape)
-        if len(shape) < 2:
-            raise ValueError("The tensor to initialize must be at least two-dimensional")
-        rows, columns = math.prod(shape[:-1]), shape[-1]
-        matrix = random_orthogonal(
-            max(rows, columns), min(rows, columns), self._dtype(dtype), self.seed
+        dtype = self._dtype(dtype)
+        return self.gain * orthogonal(
+            sizes(shape), lambda tall: tf.random.normal(tall, dtype=dtype, seed=self.seed)
         )
-        if rows < columns:
-            matrix = tf.linalg.matrix_transpose(matrix)
-        return self.gain * tf.reshape(matrix, shape)
+
+
+def orthogonal(shape: list[int], draw: Callable[[list[int]], Any]) -> Any:
+    """An orthogonal matrix in a shape, from normally distributed values in a shape that `draw` gives."""
+    if len(shape) < 2:
+        raise ValueError("The tensor to initialize must be at least two-dimensional")
+    rows, columns = math.prod(shape[:-1]), shape[-1]
+    matrix = orthonormal(draw([max(rows, columns), min(rows, columns)]))
+    if rows < columns:
+        matrix = tf.linalg.matrix_transpose(matrix)
+    return tf.reshape(matrix, shape)
 
 
 class ConvolutionDeltaOrthogonal(_Gained):

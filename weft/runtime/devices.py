@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 LOCAL = "/job:localhost/replica:0/task:0"
@@ -20,6 +20,10 @@ class Device:
     jax_index: int | None = None
     memory_limit: int = 256 << 20
     incarnation: int = 0  # which life of its server the device belongs to
+
+    def renamed(self, task: str) -> Device:
+        """The same device, under the name that it has at a task of a cluster."""
+        return replace(self, name=f"{task}/device:{self.kind}:{self.index}")
 
 
 @functools.lru_cache(maxsize=1)

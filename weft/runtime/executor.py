@@ -70,6 +70,12 @@ class Step:
         if self.stopped and self.error is not None:
             raise self.error
 
+    def holds(self, work: Any) -> None:
+        """Makes work elsewhere belong to the step: it is cancelled with it."""
+        self._waits.append(work)
+        if self.stopped:
+            work.cancel(self.error)
+
     def wait(self, condition: threading.Condition, timeout: float | None = None) -> None:
         """Waits on a condition (held by the caller), and is woken when the step is told to stop."""
         self._conditions.append(condition)

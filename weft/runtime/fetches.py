@@ -42,7 +42,10 @@ def partial_feed_function_for(value: Any) -> Callable | None:
 
 
 class Fetches:
-    """The tensors and operations of a fetch structure, each once, and the way back to the structure."""
+    """The tensors and operations of a fetch structure, each once, and the way back to the structure.
+
+    Two are equal if they ask for the same: then one plan does for both.
+    """
 
     def __init__(self, graph: Any, structure: Any):
         self._graph = graph
@@ -51,6 +54,14 @@ class Fetches:
         self._rebuild = self._walk(structure)
         self.tensors = list(self._index)
         self.ops = list(self._ops)
+        self._key = (tuple(self._index), tuple(self._ops))
+        self._hash = hash(self._key)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, Fetches) and self._key == other._key)
 
     def result(self, values: list[Any]) -> Any:
         """The structure with values in place of tensors, and None in place of operations."""

@@ -70,7 +70,7 @@ def _colocate(ops: list[Operation]) -> Any:
                 parent[find(op)] = find(other)
         for t in op._inputs:
             tied = t._dtype._is_ref_dtype or t._dtype is dtypes.resource
-            if tied and t._op in by_name.values() and find(t._op) is not find(op):
+            if tied and by_name.get(t._op._name) is t._op and find(t._op) is not find(op):
                 parent[find(op)] = find(t._op)
     return find
 

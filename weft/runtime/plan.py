@@ -129,7 +129,8 @@ class Plan:
                     before += 1
                 level = max(level, before)
             if op._decl.blocking:
-                waits |= {op}
+                # What comes from other tasks in one round is waited for together: it is needed together.
+                waits |= {op._attrs.get("_weft_level", op)}
             if waits:
                 behind[op] = waits
             if self.compilable[op]:

@@ -118,7 +118,7 @@ class BaseSession:
     ) -> list[Any]:
         """Runs a step here, or through the master elsewhere, and returns the values of its fetches."""
         if self._master is not None:
-            return self._master.run(self._graph, handler, feeds, values, options, metadata)
+            return self._master.run(self._graph, handler, feeds, values, options, metadata, step)
         plan = self._plan_of(handler, feeds)
         return executor.run(self, plan, values, options, metadata, step)
 
@@ -229,17 +229,15 @@ class BaseSession:
     def _make_callable_from_options(self, callable_options: Any) -> Any:
         """Returns a function that runs what a CallableOptions message names, and gives a list of values."""
         options = callable_options
-        handler = Fetches(self._graph, list(options.fetch))
-        targets = Fetches(
-            self._graph, [self._graph.get_operation_by_name(t) for t in options.target]
-        )
-        handler.ops = [*handler.ops, *targets.ops]
+        targets = [self._graph.get_operation_by_name(t) for t in options.target]
+        handler = Fetches(self._graph, [*options.fetch, *targets])
         feeds = tuple(self._feed_tensor(name) for name in options.feed)
         run_options = options.run_options if options.HasField("run_options") else None
 
         def call(*values: Any, run_metadata: Any = None) -> Any:
             arrays = [_feed_value(t, v) for t, v in zip(feeds, values)]
-            return handler.result(self._step(handler, feeds, arrays, run_options, run_metadata))
+            results = self._step(handler, feeds, arrays, run_options, run_metadata)
+            return handler.result(results)[: len(options.fetch)]
 
         return call
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from weft.engine import dataflow
 from weft.engine.dataflow import ENTERS, EXITS, MERGES, NEXTS, SWITCHES, Region, RegionOp
-from weft.framework import registry
+from weft.framework import errors, registry
 from weft.framework.attributes import Func
 from weft.framework.operation import Operation
 from weft.framework.tensor import Tensor
@@ -39,6 +39,7 @@ def replace(
     functions: Any,
 ) -> list[Operation]:
     """The operations of a plan, with others in place of those that steer the flow."""
+    _check_frames(ops, cut)
     try:
         ops = _Scope(graph, ops, cut, functions, ()).lowered(fetches, targets)
     except NotOrdinary:
@@ -46,6 +47,36 @@ def replace(
     if has_control_flow(ops):
         ops = _with_region(graph, ops, fetches, targets, cut)
     return ops
+
+
+def _check_frames(ops: list[Operation], cut: set[Tensor]) -> None:
+    """Raises InvalidArgumentError where an operation takes values of different loops."""
+    frames: dict[Operation, tuple[bytes, ...]] = {}
+    for op in ops:
+        here: Any = None
+        for source in [t._op for t in op._inputs if t not in cut] + op._control_inputs:
+            if source not in frames:
+                continue  # the end of an iteration, which the loop's Merge comes before
+            frame = frames[source]
+            if source.type in ("Exit", "RefExit"):
+                frame = frame[:-1]
+            if here is None:
+                here, first = frame, source
+            elif here != frame:
+                names = [
+                    (s.name, "/".join(f.decode() for f in at))
+                    for s, at in ((first, here), (source, frame))
+                ]
+                raise errors.InvalidArgumentError(
+                    op.node_def,
+                    op,
+                    f"{op.name} has inputs from different frames. "
+                    + " ".join(f"The input {name} is in frame '{at}'." for name, at in names),
+                )
+        here = here or ()
+        if op.type in ("Enter", "RefEnter"):
+            here = (*here, op._attrs["frame_name"])
+        frames[op] = here
 
 
 class PlannedOp(Operation):

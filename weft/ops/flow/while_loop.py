@@ -134,7 +134,12 @@ class _Loop:
         body_graph.outputs = results + body_graph.inputs[len(args) :]
         shapes = shapes + [t._dims for t in captured]
         return building.add_while(
-            cond_graph, body_graph, inputs + captured, shapes, self.scope, parallel_iterations
+            cond_graph,
+            body_graph,
+            inputs + captured,
+            shapes,
+            self.scope or "while",  # a loop may be outside of any scope
+            parallel_iterations,
         )
 
     def _arguments(

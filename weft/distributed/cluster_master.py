@@ -1,0 +1,319 @@
+"""The master of a session whose tasks are in several processes: it plans a step once, hands each task its part,
+and then runs steps by reference."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+from typing import Any
+
+from weft import proto
+from weft.distributed import rpc, wire
+from weft.distributed.partition import Part, Partitioner
+from weft.distributed.peers import Peers, RemoteWorker
+from weft.engine.program import order
+from weft.framework import errors
+from weft.runtime.devices import Device
+from weft.runtime.fetches import Fetches
+from weft.runtime.functions import FunctionPrograms, in_order_of_creation
+from weft.runtime.placement import place
+from weft.runtime.recent_cache import RecentCache
+from weft.runtime.segment import can_compile
+
+_KEPT_STEPS = 256
+
+
+class _Registered:
+    """A kind of step whose parts the workers have."""
+
+    def __init__(self, parts: list[tuple[Part, Any, str]], fetches: int, fed: dict[int, int]):
+        self.parts = parts  # with the worker and the handle there
+        self.fetches = fetches
+        self.fed = fed  # fetches that are fed: index of fetch -> index of feed
+
+
+class ClusterMaster:
+    """Runs the steps of one session over the tasks of a cluster."""
+
+    def __init__(
+        self,
+        peers: Peers,
+        own_task: str,
+        config: Any,
+        tasks: list[str],
+        cluster: Any,
+        shared: bool,
+    ):
+        self._peers, self._own, self._tasks = peers, own_task, tasks
+        self._config = config if config is not None else proto.ConfigProto()
+        self._cluster = cluster  # that the session brought along, or None
+        self._handle = secrets.token_hex(8)
+        self._shared = shared  # whether the session shares the state of the tasks with others
+        self._with_sessions = cluster is not None or not shared
+        self._devices: list[Device] = []
+        self._kinds: RecentCache = RecentCache(_KEPT_STEPS)
+        self._lock = threading.Lock()
+        self._handles: list[tuple[Any, str]] = []  # of all parts that workers keep for this session
+        self._running: set[_Run] = set()
+        self._closed = False
+
+    @property
+    def devices(self) -> list[Device]:
+        """The devices of all tasks, the master's own first. Waits for tasks that do not answer yet."""
+        if not self._devices:
+            with self._lock:
+                if not self._devices:
+                    self._devices = self._begin()
+        return self._devices
+
+    def _begin(self) -> list[Device]:
+        found: list[Device] = []
+        limit = self._config.operation_timeout_in_ms
+        for task in sorted(self._tasks, key=lambda t: t != self._own):
+            worker = self._peers.worker(task)
+            remote = isinstance(worker, RemoteWorker)
+            devices = worker.devices(limit) if remote else worker.devices()
+            found.extend(d.renamed(task) for d in devices)
+            if self._with_sessions:
+                worker.create_session(self._handle, self._cluster, not self._shared, task)
+        return found
+
+    # -- planning --------------------------------------------------------------------------------------
+
+    def _registered(self, graph: Any, handler: Fetches, feeds: tuple[Any, ...]) -> _Registered:
+        key = (handler, feeds, graph._rewrites)
+        found = self._kinds.get(key)
+        if found is None:
+            devices = self.devices
+            with self._lock:
+                found = self._kinds.get(key)
+                if found is None:
+                    found = self._register(graph, handler, list(feeds), devices)
+                    self._kinds.put(key, found)
+        return found
+
+    def _register(
+        self, graph: Any, handler: Fetches, feeds: list[Any], devices: list[Device]
+    ) -> _Registered:
+        cut = set(feeds)
+        fetches = handler.tensors
+        ops = order([t._op for t in fetches if t not in cut] + handler.ops, cut)
+        ops = in_order_of_creation(ops)
+        functions = FunctionPrograms(graph)
+        compilable = {op: can_compile(op, functions) for op in ops}
+        soft = self._config.allow_soft_placement
+        placed = place(ops, devices, soft, compilable.__getitem__)
+        bundling = [t for t in self._tasks if self._peers.worker(t).is_weft]
+        parts = Partitioner(graph, ops, placed, feeds, fetches, bundling).parts.values()
+        registered = []
+        for part in parts:
+            worker = self._peers.worker(part.task)
+            handle = worker.register(self._handle, part.graph_def, self._with_sessions)
+            part.graph_def = None  # the worker has it
+            registered.append((part, worker, handle))
+            self._handles.append((worker, handle))
+        # The part that runs in this thread comes last: the others are under way by then.
+        registered.sort(
+            key=lambda item: (not isinstance(item[1], RemoteWorker), item[0].task == self._own)
+        )
+        index = {t: i for i, t in enumerate(feeds)}
+        fed = {i: index[t] for i, t in enumerate(fetches) if t in cut}
+        return _Registered(registered, len(fetches), fed)
+
+    # -- steps -----------------------------------------------------------------------------------------
+
+    def run(
+        self,
+        graph: Any,
+        handler: Fetches,
+        feeds: tuple[Any, ...],
+        values: list[Any],
+        options: Any = None,
+        metadata: Any = None,
+        step: Any = None,
+    ) -> list[Any]:
+        """Runs a step and returns the values of its fetches."""
+        if self._closed:
+            raise errors.CancelledError(None, None, "Session has been closed.")
+        kind = self._registered(graph, handler, feeds)
+        if metadata is not None:
+            metadata.Clear()
+        run = _Run(kind, values, feeds, options, metadata)
+        limit = options.timeout_in_ms if options is not None else 0
+        limit = limit or self._config.operation_timeout_in_ms
+        self._running.add(run)
+        timer = None
+        if limit > 0:
+            late = errors.DeadlineExceededError(
+                None,
+                None,
+                f"Timed out waiting for notification: the step took more than {limit} ms.",
+            )
+            timer = threading.Timer(limit / 1000, run.cancel, [late])
+            timer.daemon = True
+            timer.start()
+        if step is not None:  # of the client's call: the run ends with it
+            step.holds(run)
+        try:
+            return run.results(graph)
+        finally:
+            self._running.discard(run)
+            if timer is not None:
+                timer.cancel()
+
+    def begin_parts(self, graph: Any, handler: Fetches, feeds: list[Any]) -> str:
+        raise errors.UnimplementedError(
+            None, None, "Partial runs over tasks of several processes are not supported yet."
+        )
+
+    def close(self) -> None:
+        """Cancels what runs, and makes the workers forget the session."""
+        self._closed = True
+        for run in list(self._running):
+            run.cancel(errors.CancelledError(None, None, "Session was closed."))
+        for worker, handle in self._handles:
+            _quietly(worker.deregister, handle)
+        self._kinds.clear()
+        if self._with_sessions and self._devices:
+            for task in self._tasks:
+                _quietly(self._peers.worker(task).delete_session, self._handle)
+
+
+def _quietly(function: Any, *args: Any) -> None:
+    """Calls what may find the other side gone, which is then all the same."""
+    try:
+        function(*args)
+    except errors.OpError:
+        pass
+
+
+class _Run:
+    """One run of a step."""
+
+    def __init__(
+        self, kind: _Registered, values: list[Any], feeds: Any, options: Any, metadata: Any
+    ):
+        self._kind, self._values, self._feeds = kind, values, feeds
+        self._options, self._metadata = options, metadata
+        self._id = secrets.randbits(56)
+        self._lock = threading.Lock()
+        self._error: BaseException | None = None
+        self._cancels: list[Any] = []
+        self._left = len(kind.parts)
+        self._all_done = threading.Event()
+        self._found: list[Any] = [None] * kind.fetches
+
+    def cancel(self, error: Any) -> None:
+        """Ends the run with its first error: the other parts are told to stop."""
+        with self._lock:
+            if self._error is not None:
+                return
+            self._error = error
+            cancels = list(self._cancels)
+        for cancel in cancels:
+            cancel()
+
+    def _on_failure(self, cancel: Any) -> None:
+        with self._lock:
+            failed = self._error is not None
+            self._cancels.append(cancel)
+        if failed:
+            cancel()
+
+    def _part_done(self) -> None:
+        with self._lock:
+            self._left -= 1
+            last = not self._left
+        if last:
+            self._all_done.set()
+
+    def results(self, graph: Any) -> list[Any]:
+        for i, source in self._kind.fed.items():
+            self._found[i] = self._values[source]
+        last = len(self._kind.parts) - 1
+        for n, (part, worker, handle) in enumerate(self._kind.parts):
+            if isinstance(worker, RemoteWorker):
+                self._start_remote(part, worker, handle, graph)
+            elif n < last:
+                pool.submit(self._run_here, part, worker, handle, graph)
+            else:
+                self._run_here(part, worker, handle, graph)
+        self._all_done.wait()
+        for _, worker, _ in self._kind.parts:
+            # Where all went well a worker of weft has nothing left, and knows it.
+            if self._error is not None or not worker.is_weft:
+                worker.end_step(self._id)
+        if self._error is not None:
+            raise self._error
+        return self._found
+
+    def _run_here(self, part: Part, worker: Any, handle: str, graph: Any) -> None:
+        try:
+            step = worker.new_step(handle)
+            stopped = errors.CancelledError(None, None, "Another part of the step has failed.")
+            self._on_failure(lambda: step.cancel(self._error or stopped))
+            feeds = {key: self._values[i] for i, key in part.feeds.items()}
+            metadata = proto.RunMetadata() if self._metadata is not None else None
+            found = worker.run(step, self._id, feeds, list(part.fetches), self._options, metadata)
+            if metadata is not None:
+                self._add_stats(metadata.step_stats)
+            for key, value in found.items():
+                self._found[part.fetches[key]] = value
+        except errors.OpError as e:
+            self.cancel(self._told(e.error_code, wire.text_of(e), graph, part))
+        except BaseException as e:
+            self.cancel(e)
+        finally:
+            self._part_done()
+
+    def _start_remote(self, part: Part, worker: RemoteWorker, handle: str, graph: Any) -> None:
+        request = proto.RunGraphRequest(
+            graph_handle=handle,
+            step_id=self._id,
+            recv_key=list(part.fetches),
+            store_errors_in_response_body=True,
+        )
+        if self._options is not None and self._options.trace_level:
+            request.exec_opts.record_timeline = True
+        sends = [(key, self._values[i], self._feeds[i].dtype) for i, key in part.feeds.items()]
+        future = worker.start(wire.with_tensors(request, "send", sends))
+
+        def done(future: Any) -> None:
+            try:
+                self._take(future, part, graph)
+            except BaseException as e:
+                self.cancel(e)
+            finally:
+                self._part_done()
+
+        future.add_done_callback(done)
+        self._on_failure(future.cancel)
+
+    def _take(self, future: Any, part: Part, graph: Any) -> None:
+        if future.cancelled():
+            raise errors.CancelledError(None, None, "The step was cancelled.")
+        error = future.exception()
+        if error is not None:
+            e = rpc.error_of_call(error)
+            raise self._told(e.error_code, e.message, graph, part)
+        response = future.result()
+        if response.status_code:
+            raise self._told(response.status_code, response.status_error_message, graph, part)
+        for key, array in wire.tensors_of(response, "recv"):
+            self._found[part.fetches[key]] = wire.owned(array)
+        if self._metadata is not None:
+            self._add_stats(response.step_stats)
+
+    def _add_stats(self, stats: Any) -> None:
+        with self._lock:
+            self._metadata.step_stats.MergeFrom(stats)
+
+    @staticmethod
+    def _told(code: int, text: str, graph: Any, part: Part) -> errors.OpError:
+        """The error of a part, with the task that it comes from."""
+        if not text.startswith("From /job:"):
+            text = f"From {part.task}:\n{text}"
+        return wire.error_of(code, text, graph)
+
+
+pool = rpc.DaemonPool()

@@ -1,0 +1,364 @@
+"""The worker of a task: it keeps parts of graphs by handle, and runs its part of a step when a master says so.
+
+`Worker` is the logic, on arrays; `WorkerService` is its form on the wire.
+"""
+
+from __future__ import annotations
+
+import itertools
+import secrets
+from typing import Any
+
+from weft import proto
+from weft.distributed import transfers, wire
+from weft.distributed.partition import task_of
+from weft.framework import errors
+from weft.framework.graph import Graph
+from weft.framework.importer import extend_graph
+from weft.runtime import executor
+from weft.runtime.devices import Device
+from weft.runtime.functions import FunctionPrograms
+from weft.runtime.plan import Plan
+from weft.runtime.rendezvous import Arrival, Rendezvous, key_of
+from weft.runtime.resources import ResourceStore
+
+
+class _Session:
+    """What a master's session is at this worker: where its state is, what this task and its devices are called
+    in it, and who the other tasks are."""
+
+    def __init__(
+        self, store: ResourceStore, task: str, devices: list[Device], peers: Any, own: bool
+    ):
+        self.store, self.task, self.devices, self.peers = store, task, devices, peers
+        self.own = own  # whether the state ends with the session
+
+
+class _Part:
+    """A part of a graph, as the executor takes it: what it asks a session for is here."""
+
+    _config = None
+
+    def __init__(self, session: _Session, graph_def: Any):
+        self._graph = graph = Graph()
+        extend_graph(graph, graph_def)
+        self.session = session
+        self.resources = session.store
+        self._functions = FunctionPrograms(graph)
+        self._behind = self
+        self._steps: set[Any] = set()
+        feeds, fetches, targets = {}, {}, []
+        for op in graph._ops.values():
+            if op._attrs.get("client_terminated") and op.type in transfers.RECEIVES:
+                feeds[_key(op)] = op._outputs[0]
+            elif op._attrs.get("client_terminated") and op.type in transfers.SENDS:
+                fetches[_key(op)] = op._inputs[0]
+            else:
+                targets.append(op)
+        self.feed_keys, self.fetch_keys = tuple(feeds), tuple(fetches)
+        self.plan = Plan(
+            graph,
+            list(fetches.values()),
+            targets,
+            list(feeds.values()),
+            self._functions,
+            session.devices,
+        )
+
+    def store_of(self, device: Device) -> ResourceStore:
+        return self.session.store
+
+
+def _key(op: Any) -> str:
+    a = op._attrs
+    return key_of(
+        a["send_device"].decode(),
+        a["send_device_incarnation"],
+        a["recv_device"].decode(),
+        a["tensor_name"].decode(),
+    )
+
+
+class Worker:
+    """The worker of one task."""
+
+    is_weft = True
+
+    def __init__(self, server: Any):
+        self._server = server
+        self.task = "/job:%s/replica:0/task:%d" % server.task
+        self._sessions: dict[str, _Session] = {}
+        self._shared = _Session(server.store, self.task, self.devices(), server.peers, False)
+        # The devices by all names that they have, and which life of theirs it is.
+        self._lives = {d.name: d.incarnation for d in self._shared.devices}
+        self._parts: dict[str, _Part] = {}
+        self._handles = itertools.count()
+        self._prefix = secrets.token_hex(8)
+        self._rendezvous: dict[int, Rendezvous] = {}
+
+    def devices(self) -> list[Device]:
+        return self._server.devices(*self._server.task)
+
+    # -- sessions and graphs ---------------------------------------------------------------------------
+
+    def create_session(self, handle: str, cluster: Any, isolate: bool, task: str = "") -> None:
+        """Begins a master's session, with a cluster of its own where one is given."""
+        peers, devices = self._server.peers, self._shared.devices
+        if cluster is not None:
+            peers = self._server.peers_of(cluster)
+            devices = [d.renamed(task) for d in devices]
+            self._lives.update((d.name, d.incarnation) for d in devices)
+        store = ResourceStore() if isolate else self._server.store
+        self._sessions[handle] = _Session(store, task or self.task, devices, peers, isolate)
+
+    def delete_session(self, handle: str) -> None:
+        session = self._sessions.pop(handle, None)
+        if session is None:
+            return
+        for graph, part in list(self._parts.items()):
+            if part.session is session:
+                self._parts.pop(graph, None)
+        if session.own:
+            session.store.close()
+
+    def register(self, session_handle: str, graph_def: Any, created: bool) -> str:
+        """Takes a part of a graph, and returns its handle."""
+        session = self._shared
+        if created:
+            found = self._sessions.get(session_handle)
+            if found is None:
+                raise errors.AbortedError(
+                    None,
+                    None,
+                    f"Session handle is not found: {session_handle}. Possibly this worker "
+                    f'("{self.task}") just restarted.',
+                )
+            session = found
+        part = _Part(session, graph_def)
+        handle = f"{self._prefix}{next(self._handles):016x}"
+        self._parts[handle] = part
+        return handle
+
+    def deregister(self, handle: str) -> None:
+        part = self._parts.pop(handle, None)
+        if part is None:
+            raise _unknown_graph(handle)
+        for step in list(part._steps):
+            step.cancel(errors.CancelledError(None, None, "The graph was deregistered."))
+
+    # -- steps ------------------------------------------------------------------------------------------
+
+    def rendezvous(self, step_id: int) -> Rendezvous:
+        """Where the tensors of a step meet. Who asks for one may come before the step does."""
+        found = self._rendezvous.get(step_id)
+        if found is None:
+            found = self._rendezvous.setdefault(step_id, Rendezvous())
+        return found
+
+    def new_step(self, handle: str) -> executor.Step:
+        """A step of a part, which may be cancelled before it is run."""
+        part = self._parts.get(handle)
+        if part is None:
+            raise _unknown_graph(handle)
+        step = executor.Step(part)
+        step.extra["part"] = part
+        return step
+
+    def run(
+        self,
+        step: executor.Step,
+        step_id: int,
+        feeds: dict[str, Any],
+        keys: list[str],
+        options: Any = None,
+        metadata: Any = None,
+    ) -> dict[str, Any]:
+        """Runs a part of a step on what is fed by key, and returns what is fetched by key."""
+        part: _Part = step.extra["part"]
+        rendezvous = self.rendezvous(step_id)
+        rendezvous.has_step = True
+        step.extra["transfers"] = _Transfers(rendezvous, part.session, step_id)
+        try:
+            values = [feeds[key] for key in part.feed_keys]
+            wanted = [part.fetch_keys.index(key) for key in keys]
+        except (KeyError, ValueError) as e:
+            raise errors.InvalidArgumentError(
+                None, None, f"The part of the graph has no such key: {e}"
+            ) from None
+        try:
+            results = executor.run(part, part.plan, values, options, metadata, step)
+        except errors.OpError as e:
+            # Whoever waits for what this part would have sent is told why it does not come.
+            text = f"From {part.session.task}:\n{wire.text_of(e)}"
+            rendezvous.abort(errors.error_from_code(None, None, text, e.error_code))
+            raise
+        if rendezvous.end():
+            self._rendezvous.pop(step_id, None)
+        return {key: results[i] for key, i in zip(keys, wanted)}
+
+    def dtype_of(self, step: executor.Step, key: str) -> Any:
+        part: _Part = step.extra["part"]
+        return part.plan.fetches[part.fetch_keys.index(key)].dtype
+
+    def receive(self, step_id: int, key: str) -> Arrival:
+        """A tensor that this task sends in a step."""
+        pieces = key.split(";")
+        if len(pieces) != 5:
+            raise errors.InvalidArgumentError(None, None, f"Invalid rendezvous key: {key}")
+        life = self._lives.get(pieces[0])
+        if life is None:
+            raise errors.InvalidArgumentError(
+                None, None, f"{pieces[0]} is no device of {self.task}: {key}"
+            )
+        if pieces[1] != f"{life:016x}":
+            raise errors.AbortedError(
+                None,
+                None,
+                f"RecvTensor expects a different device incarnation: {pieces[1]} vs. {life:016x}. Your worker job "
+                f'("{self.task}") was probably restarted. Check your worker job for the reason why it was restarted.',
+            )
+        rendezvous = self.rendezvous(step_id)
+        arrival = rendezvous.receive(key)
+        if rendezvous.is_over():
+            self._rendezvous.pop(step_id, None)
+
+        def give_up() -> None:
+            # Who asks after the end of a failed step must not leave anything behind.
+            if rendezvous.give_up(key, arrival):
+                self._rendezvous.pop(step_id, None)
+
+        arrival.on_cancel = give_up
+        return arrival
+
+    def end_step(self, step_id: int) -> None:
+        """Forgets what is left of a step."""
+        found = self._rendezvous.pop(step_id, None)
+        if found is not None:
+            found.abort(errors.AbortedError(None, None, f"Step {step_id} has ended."))
+
+    def forget(self, containers: Any) -> None:
+        self._server.store.clear(list(containers))
+
+    def stop(self) -> None:
+        """Cancels what runs."""
+        error = errors.CancelledError(None, None, "The server has been stopped.")
+        for part in list(self._parts.values()):
+            for step in list(part._steps):
+                step.cancel(error)
+
+
+def _unknown_graph(handle: str) -> errors.OpError:
+    return errors.AbortedError(
+        None,
+        None,
+        f"Graph handle is not found: {handle}. Possibly, this worker just restarted.",
+    )
+
+
+class _Transfers:
+    """The tensors that a part of a step sends and receives."""
+
+    def __init__(self, rendezvous: Rendezvous, session: _Session, step_id: int):
+        self.send = rendezvous.send
+        self._rendezvous, self._session, self._step_id = rendezvous, session, step_id
+
+    def receive(self, device: str, key: str) -> Arrival:
+        """A tensor that is sent here, or at the task of another device."""
+        if task_of(device) == self._session.task:
+            return self._rendezvous.receive(key)
+        arrival = Arrival()
+        self._session.peers.receive(device, self._step_id, key, arrival)
+        return arrival
+
+
+class WorkerService:
+    """A worker's form on the wire."""
+
+    def __init__(self, worker: Worker):
+        self._worker = worker
+
+    def get_status(self, request: Any, call: Any) -> Any:
+        from weft.distributed.master import describe
+
+        response = proto.GetStatusResponse()
+        for device in self._worker.devices():
+            describe(device, response.device_attributes.add())
+        return response
+
+    def create_worker_session(self, request: Any, call: Any) -> Any:
+        server = request.server_def
+        cluster = server.cluster if server.cluster.job else None
+        task = f"/job:{server.job_name}/replica:0/task:{server.task_index}"
+        self._worker.create_session(
+            request.session_handle, cluster, request.isolate_session_state, task
+        )
+        return proto.CreateWorkerSessionResponse()
+
+    def delete_worker_session(self, request: Any, call: Any) -> Any:
+        self._worker.delete_session(request.session_handle)
+        return proto.DeleteWorkerSessionResponse()
+
+    def register_graph(self, request: Any, call: Any) -> Any:
+        handle = self._worker.register(
+            request.session_handle, request.graph_def, request.create_worker_session_called
+        )
+        return proto.RegisterGraphResponse(graph_handle=handle)
+
+    def deregister_graph(self, request: Any, call: Any) -> Any:
+        self._worker.deregister(request.graph_handle)
+        return proto.DeregisterGraphResponse()
+
+    def run_graph(self, request: Any, call: Any) -> Any:
+        response = proto.RunGraphResponse()
+        try:
+            return self._run(request, response, call)
+        except Exception as e:
+            if not request.store_errors_in_response_body:
+                raise
+            error = wire.as_op_error(e)
+            response.Clear()
+            response.status_code = error.error_code
+            response.status_error_message = wire.text_of(error)
+        return response
+
+    def _run(self, request: Any, response: Any, call: Any) -> Any:
+        if request.is_partial:
+            raise errors.UnimplementedError(
+                None, None, "Partial runs over several tasks are not supported by weft's workers."
+            )
+        worker = self._worker
+        step = worker.new_step(request.graph_handle)
+        given_up = errors.CancelledError(None, None, "RunGraph was cancelled.")
+        if not call.add_callback(lambda: step.cancel(given_up)):
+            raise given_up
+        feeds = dict(wire.tensors_of(request, "send"))
+        options = metadata = None
+        if request.exec_opts.record_timeline or request.exec_opts.record_costs:
+            options, metadata = proto.RunOptions(trace_level=3), proto.RunMetadata()
+        found = worker.run(step, request.step_id, feeds, list(request.recv_key), options, metadata)
+        if metadata is not None:
+            response.step_stats.CopyFrom(metadata.step_stats)
+        tensors = [(key, value, worker.dtype_of(step, key)) for key, value in found.items()]
+        return wire.with_tensors(response, "recv", tensors)
+
+    def recv_tensor(self, request: Any, call: Any) -> Any:
+        arrival = self._worker.receive(request.step_id, request.rendezvous_key)
+        if not call.add_callback(arrival.cancel):  # called at the end, however it comes
+            arrival.cancel()
+        value = arrival.wait()
+        return wire.pack(value)
+
+    def cleanup_graph(self, request: Any, call: Any) -> Any:
+        self._worker.end_step(request.step_id)
+        return proto.CleanupGraphResponse()
+
+    def cleanup_all(self, request: Any, call: Any) -> Any:
+        self._worker.forget(request.container)
+        return proto.CleanupAllResponse()
+
+    def logging(self, request: Any, call: Any) -> Any:
+        """Steps are traced by their masters; nothing is logged here that could be asked for."""
+        return proto.LoggingResponse()
+
+    def tracing(self, request: Any, call: Any) -> Any:
+        return proto.TracingResponse()

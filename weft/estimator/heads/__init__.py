@@ -1,0 +1,1 @@
+"""Heads: what a model's logits mean. Each knows its loss, its predictions and its metrics."""
