@@ -72,7 +72,7 @@ def device_setter(config: Any) -> Any:
     """Variables on parameter servers, everything else on this task; None where there are no parameter servers."""
     if config.num_ps_replicas <= 0:
         return None
-    return tf.train.replicadevice_setter(
+    return tf.train.replica_device_setter(
         ps_tasks=config.num_ps_replicas,
         worker_device=f"/job:{config.task_type}/task:{config.task_id}",
         merge_devices=True,
