@@ -273,12 +273,10 @@ class _Run:
             recv_key=list(part.fetches),
             store_errors_in_response_body=True,
         )
-        for i, key in part.feeds.items():
-            out = request.send.add(name=key)
-            wire.to_message(self._values[i], self._feeds[i].dtype, out.tensor)
         if self._options is not None and self._options.trace_level:
             request.exec_opts.record_timeline = True
-        future = worker.start(request)
+        sends = [(key, self._values[i], self._feeds[i].dtype) for i, key in part.feeds.items()]
+        future = worker.start(wire.with_tensors(request, "send", sends))
 
         def done(future: Any) -> None:
             try:
@@ -301,11 +299,8 @@ class _Run:
         response = future.result()
         if response.status_code:
             raise self._told(response.status_code, response.status_error_message, graph, part)
-        for named in response.recv:
-            array = wire.from_message(named.tensor)
-            self._found[part.fetches[named.name]] = (
-                array[()] if array.ndim == 0 else array if array.flags.writeable else array.copy()
-            )
+        for key, array in wire.tensors_of(response, "recv"):
+            self._found[part.fetches[key]] = wire.owned(array)
         if self._metadata is not None:
             self._add_stats(response.step_stats)
 

@@ -126,7 +126,7 @@ class RemoteWorker:
                 )
                 return
             try:
-                arrival.finish(wire.unpack(response.tensor))
+                arrival.finish(wire.unpack(response))
             except errors.OpError as e:
                 arrival.finish(error=e)
 

@@ -311,7 +311,7 @@ class WorkerService:
     def run_graph(self, request: Any, call: Any) -> Any:
         response = proto.RunGraphResponse()
         try:
-            self._run(request, response, call)
+            return self._run(request, response, call)
         except Exception as e:
             if not request.store_errors_in_response_body:
                 raise
@@ -321,7 +321,7 @@ class WorkerService:
             response.status_error_message = wire.text_of(error)
         return response
 
-    def _run(self, request: Any, response: Any, call: Any) -> None:
+    def _run(self, request: Any, response: Any, call: Any) -> Any:
         if request.is_partial:
             raise errors.UnimplementedError(
                 None, None, "Partial runs over several tasks are not supported by weft's workers."
@@ -331,24 +331,22 @@ class WorkerService:
         given_up = errors.CancelledError(None, None, "RunGraph was cancelled.")
         if not call.add_callback(lambda: step.cancel(given_up)):
             raise given_up
-        feeds = {s.name: wire.from_message(s.tensor) for s in request.send}
+        feeds = dict(wire.tensors_of(request, "send"))
         options = metadata = None
         if request.exec_opts.record_timeline or request.exec_opts.record_costs:
             options, metadata = proto.RunOptions(trace_level=3), proto.RunMetadata()
         found = worker.run(step, request.step_id, feeds, list(request.recv_key), options, metadata)
-        for key, value in found.items():
-            wire.to_message(value, worker.dtype_of(step, key), response.recv.add(name=key).tensor)
         if metadata is not None:
             response.step_stats.CopyFrom(metadata.step_stats)
+        tensors = [(key, value, worker.dtype_of(step, key)) for key, value in found.items()]
+        return wire.with_tensors(response, "recv", tensors)
 
     def recv_tensor(self, request: Any, call: Any) -> Any:
         arrival = self._worker.receive(request.step_id, request.rendezvous_key)
         if not call.add_callback(arrival.cancel):  # called at the end, however it comes
             arrival.cancel()
         value = arrival.wait()
-        response = proto.RecvTensorResponse()
-        wire.pack(value, response.tensor)
-        return response
+        return wire.pack(value)
 
     def cleanup_graph(self, request: Any, call: Any) -> Any:
         self._worker.end_step(request.step_id)
