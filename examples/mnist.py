@@ -8,16 +8,10 @@ Nothing here is particular to weft: the program runs unchanged on TensorFlow 1.1
 import argparse
 import gzip
 import os
-import sys
-import time
 
 import numpy as np
 import tensorflow as tf
-
-try:
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-except ImportError:
-    Progress = None
+from progress import Progress
 
 DATA = os.path.join(os.path.dirname(os.path.abspath(__file__)), "data")
 
@@ -61,39 +55,6 @@ def classifier(images, keep):
     return dense(tf.nn.dropout(x, keep_prob=keep), 10, "logits")
 
 
-class Report:
-    """Shows how training goes: a bar on a terminal, a line now and then elsewhere."""
-
-    def __init__(self, steps):
-        self.steps = steps
-        self.bar = None
-        if Progress is not None and sys.stdout.isatty():
-            self.bar = Progress(
-                TextColumn("training"),
-                BarColumn(),
-                MofNCompleteColumn(),
-                TextColumn("loss {task.fields[loss]:.3f}  accuracy {task.fields[accuracy]:6.1%}"),
-                TimeElapsedColumn(),
-            )
-            self.task = self.bar.add_task("", total=steps, loss=float("nan"), accuracy=0.0)
-
-    def __enter__(self):
-        if self.bar:
-            self.bar.start()
-        return self
-
-    def __exit__(self, *error):
-        if self.bar:
-            self.bar.stop()
-
-    def update(self, step, loss, accuracy):
-        if self.bar:
-            self.bar.update(self.task, completed=step, loss=loss, accuracy=accuracy)
-        elif step % 50 == 0 or step == self.steps:
-            print("step %4d  loss %.3f  accuracy %5.1f %%" % (step, loss, 100 * accuracy))
-            sys.stdout.flush()
-
-
 def main():
     arguments = argparse.ArgumentParser(description="Train a small classifier on a part of MNIST.")
     arguments.add_argument("--epochs", type=int, default=3)
@@ -115,12 +76,11 @@ def main():
     accuracy = tf.reduce_mean(tf.cast(tf.equal(tf.argmax(logits, 1), labels), tf.float32))
     train = tf.train.AdamOptimizer(2e-3).minimize(loss)
 
-    start = time.time()
     order = np.random.RandomState(options.seed)
     batches = len(train_labels) // options.batch
     with tf.Session() as session:
         session.run(tf.global_variables_initializer())
-        with Report(options.epochs * batches) as report:
+        with Progress(options.epochs * batches) as progress:
             for epoch in range(options.epochs):
                 shuffled = order.permutation(len(train_labels))
                 for i in range(batches):
@@ -131,8 +91,8 @@ def main():
                         keep: 0.75,
                     }
                     batch_loss, batch_accuracy, _ = session.run([loss, accuracy, train], feeds)
-                    report.update(epoch * batches + i + 1, batch_loss, batch_accuracy)
-        print("trained %d steps in %.1f s" % (options.epochs * batches, time.time() - start))
+                    step = epoch * batches + i + 1
+                    progress.update(step, loss=batch_loss, accuracy=batch_accuracy)
 
         correct = 0.0
         for i in range(0, len(test_labels), 500):

@@ -61,11 +61,26 @@ def test_flags_and_app_run(tmp_path):
     assert run(tmp_path, source, "--steps=5", "rest").stdout == "5 ['rest']\n"
 
 
-def test_internal_modules_are_told_from_public_ones(tmp_path):
-    done = run(tmp_path, "import tensorflow.python.ops.nothing\n")
-    assert "internals" in done.stderr.splitlines()[-1]
-    source = "from tensorflow.python.client import timeline\nprint(timeline.Timeline.__name__)\n"
-    assert run(tmp_path, source).stdout == "Timeline\n"
+def test_what_internal_modules_hold_is_found_by_its_public_name(tmp_path):
+    source = (
+        "import tensorflow as tf\n"
+        "import tensorflow.python.platform.flags\n"
+        "from tensorflow.python.client import timeline\n"
+        "from tensorflow.python.framework import dtypes, ops\n"
+        "from tensorflow.python.layers.base import Layer\n"
+        "from tensorflow.python.ops import gen_math_ops, math_ops, rnn_cell_impl, variable_scope as vs\n"
+        "from tensorflow.python.training import saver as saver_lib\n"
+        "from tensorflow.python.util import nest\n"
+        "assert ops.Graph is tf.Graph and dtypes.float32 is tf.float32 and Layer is tf.layers.Layer\n"
+        "assert vs.get_variable is tf.get_variable and saver_lib.Saver is tf.train.Saver\n"
+        "assert rnn_cell_impl.LSTMCell is tf.nn.rnn_cell.LSTMCell\n"
+        "print(tf.Session().run(gen_math_ops.mat_mul([[2.0]], math_ops.add([[1.0]], 2.0))[0]))\n"
+        "print(timeline.Timeline.__name__, nest.flatten([1, [2]]), hasattr(ops, 'nothing'))\n"
+        "import tensorflow.python.ops.nothing\n"
+    )
+    done = run(tmp_path, source)
+    assert done.stdout == "[6.]\nTimeline [1, 2] False\n"
+    assert "no module tf.python.ops.nothing" in done.stderr.splitlines()[-1]
 
 
 def test_modules_of_contrib_that_programs_import_from(tmp_path):
@@ -98,3 +113,24 @@ def test_installing_twice_and_taking_back():
     assert "tensorflow" not in sys.modules or "tensorflow" in before
     with pytest.raises(ImportError):
         import tensorflow.nothing
+
+
+def test_modules_of_messages_and_words_of_saved_models(tmp_path):
+    source = (
+        "from tensorflow.core.protobuf import saved_model_pb2, config_pb2\n"
+        "from tensorflow.core.framework.types_pb2 import DT_FLOAT\n"
+        "from tensorflow.python.saved_model import builder, tag_constants\n"
+        "from tensorflow.python.saved_model.signature_constants import PREDICT_INPUTS\n"
+        "import tensorflow as tf\n"
+        "assert builder.SavedModelBuilder is tf.saved_model.Builder\n"
+        "assert config_pb2.ConfigProto is tf.ConfigProto\n"
+        "model = saved_model_pb2.SavedModel(saved_model_schema_version=1)\n"
+        "try:\n"
+        "    import tensorflow.core.protobuf.none_pb2\n"
+        "except ModuleNotFoundError as e:\n"
+        "    print(model.saved_model_schema_version, DT_FLOAT, tag_constants.SERVING, PREDICT_INPUTS, e.name)\n"
+    )
+    done = run(tmp_path, source)
+    assert done.stdout.split() == [
+        *("1", "1", "serve", "inputs", "tensorflow.core.protobuf.none_pb2")
+    ], done.stderr

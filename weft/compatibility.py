@@ -11,6 +11,7 @@ from types import ModuleType
 from typing import Any
 
 from weft.framework.export import find
+from weft.platform import internals
 
 _ROOT = "tensorflow"
 
@@ -69,6 +70,10 @@ def _module_for(name: str) -> ModuleType:
     elif below == "compat.v1" or below.startswith("compat.v1."):
         rest = below[len("compat.v1.") :]
         return _module_for(f"{_ROOT}.{rest}" if rest else _ROOT)
+    elif internals.is_module(name):
+        module = internals.module(name)
+    elif below == "core" or below.startswith("core."):
+        return _of_messages(name)
     else:
         at: Any = importlib.import_module("weft")
         for part in below.split("."):
@@ -82,14 +87,7 @@ def _module_for(name: str) -> ModuleType:
                 if any(other.startswith(name + ".") for other in TensorFlowFinder.aliases):
                     return ModuleType(name)  # a package above modules that have aliases
                 raise ModuleNotFoundError(
-                    f"No module named '{name}': weft has no public module tf.{below}"
-                    + (
-                        "; tensorflow.python holds TensorFlow's internals, which programs reach through the public "
-                        "names as well."
-                        if below.startswith("python")
-                        else "."
-                    ),
-                    name=name,
+                    f"No module named '{name}': weft has no module tf.{below}.", name=name
                 ) from None
         if not isinstance(at, ModuleType):
             raise ModuleNotFoundError(
@@ -99,6 +97,18 @@ def _module_for(name: str) -> ModuleType:
     keys = ("__spec__", "__loader__", "__package__", "__path__", "__file__")
     module.__dict__["_weft_import_state"] = {k: module.__dict__.get(k) for k in keys}
     return module
+
+
+def _of_messages(name: str) -> ModuleType:
+    """What stands for a module of `tensorflow.core`: `tensorflow.core.protobuf.saved_model_pb2` has messages."""
+    if not name.endswith("_pb2"):
+        return ModuleType(name)  # a package
+    from weft import proto
+
+    try:
+        return proto.file_module(name.removesuffix("_pb2").replace(".", "/") + ".proto")
+    except ValueError as e:
+        raise ModuleNotFoundError(f"No module named '{name}': {e}", name=name) from None
 
 
 def _inside_contrib(below: str) -> ModuleType | None:

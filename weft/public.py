@@ -177,7 +177,7 @@ def _load_servers() -> Any:
 
 
 register_targets("grpc://", _load_servers)
-for _space in ("data", "data.experimental"):
+for _space in ("data", "data.experimental", "compat.v2.data"):
     lazy(_space, "weft.data")
 lazy("io", "weft.train.input_producers", "weft.train.graph_io")
 lazy("losses", "weft.losses")
@@ -218,3 +218,4 @@ for _name, _module in (
 ):
     lazy(f"keras.datasets.{_name}", f"weft.datasets.{_module}")
 lazy("keras.utils", "weft.datasets.cache")
+lazy("contrib.eager", "weft.train.eager_saver")

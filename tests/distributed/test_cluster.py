@@ -135,7 +135,7 @@ def _model(task, sync=False, replicas=1):
     return x, y, w, loss, step, train, hooks
 
 
-def _train(cluster, task, steps, sync=False, replicas=1):
+def _train(cluster, task, steps, sync=False, replicas=1, ready=None):
     rng = np.random.RandomState(task)
     rows = rng.randn(32, 3).astype(np.float32)
     wanted = rows @ np.array([[1.0], [-2.0], [0.5]], np.float32)
@@ -149,6 +149,8 @@ def _train(cluster, task, steps, sync=False, replicas=1):
             config=tf.ConfigProto(device_filters=filters),
             stop_grace_period_secs=1,
         ) as sess:
+            if ready is not None:
+                ready.set()
             last = None
             while not sess.should_stop():
                 last = sess.run([loss, w, step, train], {x: rows, y: wanted})
@@ -164,11 +166,13 @@ def test_training_with_variables_on_a_parameter_server(make):
 @pytest.mark.parametrize("sync", [False, True])
 def test_two_workers(make, sync):
     cluster = make(workers=2)
-    found, failed = {}, []
+    found, failed, ready = {}, [], threading.Event()
 
     def work(task):
         try:
-            found[task] = _train(cluster, task, 60, sync, 2)
+            if task:  # who finds nothing initialised looks again after half a minute
+                ready.wait(20)
+            found[task] = _train(cluster, task, 60, sync, 2, ready)
         except BaseException as e:
             failed.append(e)
 

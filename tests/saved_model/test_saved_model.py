@@ -3,6 +3,8 @@
 import os
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import weft as tf
 from weft import proto
@@ -205,3 +207,11 @@ class TestSignatures:
     def test_a_type_spec_of_another_kind_is_refused(self):
         with pytest.raises(ValueError, match="not supported"):
             type_specs.from_proto(proto.TypeSpecProto(type_spec_class=5))
+
+
+@given(content=st.binary(max_size=200))
+def test_any_bytes_are_a_model_or_an_error(content, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("model")
+    (folder / "saved_model.pb").write_bytes(content)
+    with tf.Session(graph=tf.Graph()) as session, pytest.raises((OSError, RuntimeError)):
+        sm.load(session, ["serve"], str(folder))

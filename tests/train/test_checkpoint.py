@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import weft as tf
+from weft import proto
 from weft.framework.trackable import Trackable
 from weft.framework.tracked_structures import AutoTrackable
 from weft.testing import eager_mode
@@ -370,3 +371,59 @@ class TestManager:
         assert manager.save(checkpoint_number=50).endswith("ckpt-50")
         with pytest.raises(ValueError, match="positive integer"):
             tf.train.CheckpointManager(checkpoint, str(tmp_path), max_to_keep=0)
+
+
+class TestDamage:
+    """A graph of objects that is not of TensorFlow's making: an error, and the objects as they were."""
+
+    def written(self, content, folder):
+        v = tf.get_variable("v", initializer=[1.0])
+        with tf.Session() as session:
+            session.run(v.initializer)
+            text = tf.constant(content, dtype=tf.string)
+            tf.raw_ops.SaveV2(
+                prefix=str(folder / "c"),
+                tensor_names=["_CHECKPOINTABLE_OBJECT_GRAPH", "v"],
+                shape_and_slices=["", ""],
+                tensors=[text, v],
+                name="write",
+            )
+            session.run("write")
+        return str(folder / "c"), v
+
+    @pytest.mark.parametrize(
+        ("content", "why"),
+        [
+            (b"\x07\xff", "is damaged"),
+            (b"", "no object in it"),
+            ("nodes { children { node_id: 7 local_name: 'x' } }", r"refers to \[7\]"),
+            ("nodes { children { node_id: -1 local_name: 'x' } }", r"refers to \[-1\]"),
+            ("nodes { slot_variables { slot_variable_node_id: 3 } }", r"refers to \[0, 3\]"),
+        ],
+    )
+    def test_a_damaged_graph_of_objects(self, tmp_path, content, why):
+        from google.protobuf import text_format
+
+        if isinstance(content, str):
+            message = text_format.Parse(content, proto.TrackableObjectGraph())
+            content = message.SerializeToString()
+        with tf.Graph().as_default():
+            path, v = self.written(content, tmp_path)
+            checkpoint = tf.train.Checkpoint(x=v)
+            with pytest.raises(tf.errors.DataLossError, match=why):
+                checkpoint.restore(path)
+            checkpoint.restore(None)
+
+    def test_objects_that_hold_each_other(self, tmp_path):
+        from google.protobuf import text_format
+
+        text = """nodes { children { node_id: 1 local_name: 'x' } children { node_id: 0 local_name: 'x' } }
+            nodes { children { node_id: 0 local_name: 'x' } attributes { name: 'VARIABLE_VALUE' checkpoint_key: 'v' } }
+            """
+        message = text_format.Parse(text, proto.TrackableObjectGraph())
+        with tf.Graph().as_default():
+            path, v = self.written(message.SerializeToString(), tmp_path)
+            status = tf.train.Checkpoint(x=v).restore(path)
+            with tf.Session() as session:
+                status.run_restore_ops(session)
+                assert session.run(v).tolist() == [1.0]

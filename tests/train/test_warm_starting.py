@@ -79,3 +79,18 @@ def test_names_that_do_not_exist(model):
             tf.train.warm_start(str(model), ["bias", 3])
     with pytest.raises(ValueError, match="Provided axis: 2"):
         info(model, axis=2)
+
+
+def test_from_a_checkpoint_of_objects(tmp_path):
+    with tf.Graph().as_default(), tf.Session() as session:
+        v = tf.get_variable("v", initializer=[1.0, 2.0])
+        session.run(v.initializer)
+        tf.train.Checkpoint(other_name=v).save(str(tmp_path / "c"))
+    with tf.Graph().as_default(), tf.Session() as session:
+        v = tf.get_variable("v", initializer=[0.0, 0.0])
+        tf.train.warm_start(str(tmp_path))
+        session.run(v.initializer)
+        assert session.run(v).tolist() == [1.0, 2.0]
+        tf.get_variable("new", initializer=1.0)
+        with pytest.raises(ValueError, match=r"following variables were missing: \['new'\]"):
+            tf.train.warm_start(str(tmp_path))

@@ -42,15 +42,18 @@ def seeds(seed: Any) -> tuple[Any, Any]:
     return first, second
 
 
-@export("data.Dataset", "compat.v1.data.Dataset")
-class Dataset:
+@export("compat.v2.data.Dataset")
+class DatasetV2:
     """Elements, each a tensor or a structure of tensors, that are made when an iterator walks over them."""
+
+    _kind: type[DatasetV2]  # of what is made of it
+    _preserves_cardinality = True
 
     def __init__(
         self,
         variant_tensor: Tensor | None = None,
         element_spec: Any = None,
-        inputs: tuple[Dataset, ...] = (),
+        inputs: tuple[DatasetV2, ...] = (),
     ):
         if variant_tensor is None:
             variant_tensor, element_spec, inputs = self._from_subclass()
@@ -65,17 +68,17 @@ class Dataset:
             "Dataset is made by its functions, such as Dataset.from_tensor_slices, not by itself."
         )
 
-    def _inputs(self) -> list[Dataset]:
+    def _inputs(self) -> list[DatasetV2]:
         """The datasets that this one is made of."""
         return list(self._sources)
 
-    def _made(self, op: str, spec: Any = None, **arguments: Any) -> Dataset:
+    def _made(self, op: str, spec: Any = None, **arguments: Any) -> DatasetV2:
         """A dataset made of this one by an operation."""
         spec = self._element_spec if spec is None else spec
         variant = getattr(tf.raw_ops, op)(
             input_dataset=self._variant_tensor, **arguments, **structure.attributes(spec)
         )
-        return Dataset(variant, spec, (self,))
+        return self._kind(variant, spec, (self,))
 
     # -- what elements are like ----------------------------------------------------------------------
 
@@ -84,24 +87,9 @@ class Dataset:
         """What elements are like."""
         return self._element_spec
 
-    @property
-    def output_types(self) -> Any:
-        """The types of an element's parts."""
-        return structure.legacy_types(self._element_spec)
-
-    @property
-    def output_shapes(self) -> Any:
-        """The shapes of an element's parts."""
-        return structure.legacy_shapes(self._element_spec)
-
-    @property
-    def output_classes(self) -> Any:
-        """The classes of an element's parts."""
-        return structure.legacy_classes(self._element_spec)
-
     def __repr__(self) -> str:
-        shapes = structure.map_leaves(str, self.output_shapes)
-        types = structure.map_leaves(repr, self.output_types)
+        shapes = structure.map_leaves(str, structure.legacy_shapes(self._element_spec))
+        types = structure.map_leaves(repr, structure.legacy_types(self._element_spec))
         text = f"shapes: {shapes}, types: {types}".replace("'", "")
         return f"<{type(self).__name__} {text}>"
 
@@ -130,7 +118,7 @@ class Dataset:
                 "all datasets in the pipeline are created in the same graph as the iterator."
             )
 
-    def make_one_shot_iterator(self) -> Any:
+    def _make_one_shot_iterator(self) -> Any:
         """An iterator that begins by itself, and goes once from the beginning to the end."""
         if tf.executing_eagerly():
             return EagerIterator(self._with_options())
@@ -154,7 +142,7 @@ class Dataset:
         )
         return Iterator._of_spec(resource, None, self._element_spec)
 
-    def make_initializable_iterator(self, shared_name: str | None = None) -> Iterator:
+    def _make_initializable_iterator(self, shared_name: str | None = None) -> Iterator:
         """An iterator whose `initializer` begins at the beginning, as often as it is run."""
         if tf.executing_eagerly():
             raise RuntimeError(
@@ -171,12 +159,6 @@ class Dataset:
                 dataset=dataset._variant_tensor, iterator=resource
             )
         return Iterator._of_spec(resource, initializer, self._element_spec)
-
-    def _make_initializable_iterator(self, shared_name: str | None = None) -> Iterator:
-        return self.make_initializable_iterator(shared_name)
-
-    def _make_one_shot_iterator(self) -> Any:
-        return self.make_one_shot_iterator()
 
     def reduce(self, initial_state: Any, reduce_func: Callable) -> Any:
         """What a function makes of a state and each element in turn."""
@@ -203,20 +185,20 @@ class Dataset:
             merged = merged.merge(source.options())
         return merged if self._own_options is None else merged.merge(self._own_options)
 
-    def with_options(self, options: Options) -> Dataset:
+    def with_options(self, options: Options) -> DatasetV2:
         """The dataset with options."""
-        dataset = Dataset(self._variant_tensor, self._element_spec, (self,))
+        dataset = self._kind(self._variant_tensor, self._element_spec, (self,))
         dataset._own_options = self.options().merge(options)
         return dataset
 
-    def _with_options(self) -> Dataset:
+    def _with_options(self) -> DatasetV2:
         """What is walked: advice about threads and fusion is for TensorFlow's runtime."""
         return self
 
     # -- sources -------------------------------------------------------------------------------------
 
-    @staticmethod
-    def from_tensors(tensors: Any) -> Dataset:
+    @classmethod
+    def from_tensors(cls, tensors: Any) -> DatasetV2:
         """One element."""
         element = structure.normalized(tensors)
         spec = structure.spec_of(element)
@@ -224,10 +206,10 @@ class Dataset:
         variant = tf.raw_ops.TensorDataset(
             components=components, output_shapes=structure.flat_shapes(spec)
         )
-        return Dataset(variant, spec)
+        return cls._kind(variant, spec)
 
-    @staticmethod
-    def from_tensor_slices(tensors: Any) -> Dataset:
+    @classmethod
+    def from_tensor_slices(cls, tensors: Any) -> DatasetV2:
         """The slices of tensors along their first axis."""
         element = structure.normalized(tensors)
         whole = structure.spec_of(element)
@@ -245,31 +227,10 @@ class Dataset:
             components=structure.slices_of(whole, element),
             output_shapes=structure.flat_shapes(spec),
         )
-        return Dataset(variant, spec)
+        return cls._kind(variant, spec)
 
-    @staticmethod
-    def from_sparse_tensor_slices(sparse_tensor: Any) -> Dataset:
-        """The slices of a sparse tensor along its first axis, as indices, values and shape."""
-        if not isinstance(sparse_tensor, tf.SparseTensor):
-            raise TypeError(
-                f"`sparse_tensor` must be a `tf.SparseTensor` object.Was {sparse_tensor}."
-            )
-        rank = sparse_tensor.indices.shape.dims[1].value
-        rank = None if rank is None else rank - 1
-        spec = (
-            TensorSpec([None, rank], tf.int64),
-            TensorSpec([None], sparse_tensor.dtype),
-            TensorSpec([rank], tf.int64),
-        )
-        variant = tf.raw_ops.SparseTensorSliceDataset(
-            indices=sparse_tensor.indices,
-            values=sparse_tensor.values,
-            dense_shape=sparse_tensor.dense_shape,
-        )
-        return Dataset(variant, spec)
-
-    @staticmethod
-    def range(*args: Any) -> Dataset:
+    @classmethod
+    def range(cls, *args: Any) -> DatasetV2:
         """Numbers, as Python's `range`."""
         if not 1 <= len(args) <= 3:
             raise ValueError(f"Invalid arguments to RangeDataset: {args}")
@@ -281,25 +242,25 @@ class Dataset:
             step=_int64(step, "step"),
             **structure.attributes(spec),
         )
-        return Dataset(variant, spec)
+        return cls._kind(variant, spec)
 
-    @staticmethod
+    @classmethod
     def from_generator(
-        generator: Callable, output_types: Any, output_shapes: Any = None, args: Any = None
-    ) -> Dataset:
+        cls, generator: Callable, output_types: Any, output_shapes: Any = None, args: Any = None
+    ) -> DatasetV2:
         """What a Python function yields, called anew for each walk."""
         if not callable(generator):
             raise TypeError("`generator` must be callable.")
         spec = structure.spec_of_legacy(output_types, output_shapes)
         args = () if args is None else tuple(tf.convert_to_tensor(a) for a in args)
-        return _from_generator(generator, spec, args)
+        return _from_generator(cls._kind, generator, spec, args)
 
-    @staticmethod
-    def zip(datasets: Any) -> Dataset:
+    @classmethod
+    def zip(cls, datasets: Any) -> DatasetV2:
         """Elements of several datasets side by side, in their structure, until one ends."""
         flat = structure.flatten(datasets)
         for ds in flat:
-            if not isinstance(ds, Dataset):
+            if not isinstance(ds, DatasetV2):
                 if isinstance(ds, list):
                     raise TypeError(
                         "The argument to `Dataset.zip()` must be a nested structure of `Dataset` objects. Nested "
@@ -312,10 +273,10 @@ class Dataset:
         variant = tf.raw_ops.ZipDataset(
             input_datasets=[ds._variant_tensor for ds in flat], **structure.attributes(spec)
         )
-        return Dataset(variant, spec, tuple(flat))
+        return cls._kind(variant, spec, tuple(flat))
 
-    @staticmethod
-    def list_files(file_pattern: Any, shuffle: Any = None, seed: Any = None) -> Dataset:
+    @classmethod
+    def list_files(cls, file_pattern: Any, shuffle: Any = None, seed: Any = None) -> DatasetV2:
         """The names of the files that patterns match; in random order unless it is said otherwise."""
         with tf.name_scope("list_files"):
             shuffle = True if shuffle is None else shuffle
@@ -330,7 +291,7 @@ class Dataset:
             )
             with tf.control_dependencies([check]):
                 found = tf.identity(found)
-            dataset = Dataset.from_tensor_slices(found)
+            dataset = cls._kind.from_tensor_slices(found)
             if shuffle:
                 size = tf.maximum(tf.shape(found, out_type=tf.int64)[0], 1)
                 dataset = dataset.shuffle(size, seed=seed)
@@ -338,15 +299,15 @@ class Dataset:
 
     # -- selections ----------------------------------------------------------------------------------
 
-    def take(self, count: Any) -> Dataset:
+    def take(self, count: Any) -> DatasetV2:
         """The first elements."""
         return self._made("TakeDataset", count=_int64(count, "count"))
 
-    def skip(self, count: Any) -> Dataset:
+    def skip(self, count: Any) -> DatasetV2:
         """All but the first elements."""
         return self._made("SkipDataset", count=_int64(count, "count"))
 
-    def shard(self, num_shards: Any, index: Any) -> Dataset:
+    def shard(self, num_shards: Any, index: Any) -> DatasetV2:
         """Every so many-th element, beginning with the one at `index`."""
         return self._made(
             "ShardDataset",
@@ -354,11 +315,11 @@ class Dataset:
             index=_int64(index, "index"),
         )
 
-    def repeat(self, count: Any = None) -> Dataset:
+    def repeat(self, count: Any = None) -> DatasetV2:
         """The elements again and again; without end where no number is given."""
         return self._made("RepeatDataset", count=_int64(-1 if count is None else count, "count"))
 
-    def concatenate(self, dataset: Dataset) -> Dataset:
+    def concatenate(self, dataset: DatasetV2) -> DatasetV2:
         """The elements of this dataset, then those of another."""
         try:
             spec = structure.most_specific(self._element_spec, dataset.element_spec)
@@ -372,11 +333,11 @@ class Dataset:
             another_dataset=dataset._variant_tensor,
             **structure.attributes(spec),
         )
-        return Dataset(variant, spec, (self, dataset))
+        return self._kind(variant, spec, (self, dataset))
 
     def shuffle(
         self, buffer_size: Any, seed: Any = None, reshuffle_each_iteration: bool | None = None
-    ) -> Dataset:
+    ) -> DatasetV2:
         """The elements in random order, drawn from a buffer of a size."""
         first, second = seeds(seed)
         again = True if reshuffle_each_iteration is None else reshuffle_each_iteration
@@ -388,25 +349,25 @@ class Dataset:
             reshuffle_each_iteration=again,
         )
 
-    def cache(self, filename: Any = "") -> Dataset:
+    def cache(self, filename: Any = "") -> DatasetV2:
         """The elements, kept in memory or in files by the first walk over all of them."""
         return self._made(
             "CacheDataset", filename=tf.convert_to_tensor(filename, tf.string, name="filename")
         )
 
-    def prefetch(self, buffer_size: Any) -> Dataset:
+    def prefetch(self, buffer_size: Any) -> DatasetV2:
         """The elements, so many of them made before they are asked for."""
         size = AUTOTUNE if buffer_size is None else buffer_size
         return self._made("PrefetchDataset", buffer_size=_int64(size, "buffer_size"))
 
-    def enumerate(self, start: Any = 0) -> Dataset:
+    def enumerate(self, start: Any = 0) -> DatasetV2:
         """The elements with their numbers."""
         most = np.iinfo(np.int64).max
-        return Dataset.zip((Dataset.range(start, most), self))
+        return self._kind.zip((self._kind.range(start, most), self))
 
     # -- batches -------------------------------------------------------------------------------------
 
-    def batch(self, batch_size: Any, drop_remainder: Any = False) -> Dataset:
+    def batch(self, batch_size: Any, drop_remainder: Any = False) -> DatasetV2:
         """So many elements as one; a last one of fewer may be dropped."""
         size = _int64(batch_size, "batch_size")
         drop = tf.convert_to_tensor(drop_remainder, dtype=tf.bool, name="drop_remainder")
@@ -420,7 +381,7 @@ class Dataset:
         padded_shapes: Any,
         padding_values: Any = None,
         drop_remainder: Any = False,
-    ) -> Dataset:
+    ) -> DatasetV2:
         """So many elements as one, padded to given sizes, or where these are not known to the largest."""
         for leaf in structure.flatten(self._element_spec):
             if not isinstance(leaf, TensorSpec):
@@ -455,15 +416,15 @@ class Dataset:
             drop_remainder=drop,
             output_shapes=structure.flat_shapes(spec),
         )
-        return Dataset(variant, spec, (self,))
+        return self._kind(variant, spec, (self,))
 
-    def unbatch(self) -> Dataset:
+    def unbatch(self) -> DatasetV2:
         """The rows of elements, one after the other."""
         return self._made("UnbatchDataset", structure.unbatched(self._element_spec))
 
     def window(
         self, size: Any, shift: Any = None, stride: Any = 1, drop_remainder: Any = False
-    ) -> Dataset:
+    ) -> DatasetV2:
         """Windows over the elements, each a dataset."""
         spec = structure.map_leaves(lambda leaf: DatasetSpec(leaf), self._element_spec)
         return self._made(
@@ -477,10 +438,14 @@ class Dataset:
 
     # -- functions -----------------------------------------------------------------------------------
 
-    def map(self, map_func: Callable, num_parallel_calls: Any = None) -> Dataset:
+    def map(self, map_func: Callable, num_parallel_calls: Any = None) -> DatasetV2:
         """What a function makes of each element; by several threads at a time, if that is wanted."""
         function = StructuredFunction(map_func, "Dataset_map", self._element_spec)
-        arguments = {"other_arguments": function.captured, "f": function.attribute}
+        arguments = {
+            "other_arguments": function.captured,
+            "f": function.attribute,
+            "preserve_cardinality": self._preserves_cardinality,
+        }
         if num_parallel_calls is None:
             return self._made("MapDataset", function.output_spec, **arguments)
         count = tf.convert_to_tensor(num_parallel_calls, dtype=tf.int32, name="num_parallel_calls")
@@ -488,9 +453,7 @@ class Dataset:
             "ParallelMapDataset", function.output_spec, num_parallel_calls=count, **arguments
         )
 
-    map_with_legacy_function = map
-
-    def filter(self, predicate: Callable) -> Dataset:
+    def filter(self, predicate: Callable) -> DatasetV2:
         """The elements for which a function is true."""
         function = StructuredFunction(predicate, "Dataset_filter", self._element_spec)
         spec = function.output_spec
@@ -503,9 +466,7 @@ class Dataset:
             "FilterDataset", other_arguments=function.captured, predicate=function.attribute
         )
 
-    filter_with_legacy_function = filter
-
-    def flat_map(self, map_func: Callable) -> Dataset:
+    def flat_map(self, map_func: Callable) -> DatasetV2:
         """The elements of the datasets that a function makes of each element."""
         function, spec = self._to_datasets(map_func, "Dataset_flat_map")
         return self._made(
@@ -518,7 +479,7 @@ class Dataset:
         cycle_length: Any = AUTOTUNE,
         block_length: Any = 1,
         num_parallel_calls: Any = None,
-    ) -> Dataset:
+    ) -> DatasetV2:
         """Elements of several of the datasets that a function makes, a block of each in turn."""
         function, spec = self._to_datasets(map_func, "Dataset_interleave")
         arguments = {
@@ -544,12 +505,71 @@ class Dataset:
             )
         return function, function.output_spec._element_spec
 
-    def apply(self, transformation_func: Callable[[Dataset], Dataset]) -> Dataset:
+    def apply(self, transformation_func: Callable[[DatasetV2], DatasetV2]) -> DatasetV2:
         """What a function of datasets makes of this one."""
         dataset = transformation_func(self)
-        if not isinstance(dataset, Dataset):
+        if not isinstance(dataset, DatasetV2):
             raise TypeError(f"`transformation_func` must return a Dataset. Got {dataset}.")
         return dataset
+
+
+@export("data.Dataset", "compat.v1.data.Dataset")
+class Dataset(DatasetV2):
+    """A dataset as TensorFlow 1's programs know it, with iterators for sessions."""
+
+    # A function that raises OutOfRange ends the dataset.
+    _preserves_cardinality = False
+
+    @property
+    def output_types(self) -> Any:
+        """The types of an element's parts."""
+        return structure.legacy_types(self._element_spec)
+
+    @property
+    def output_shapes(self) -> Any:
+        """The shapes of an element's parts."""
+        return structure.legacy_shapes(self._element_spec)
+
+    @property
+    def output_classes(self) -> Any:
+        """The classes of an element's parts."""
+        return structure.legacy_classes(self._element_spec)
+
+    def make_one_shot_iterator(self) -> Any:
+        """An iterator that begins by itself, and goes once from the beginning to the end."""
+        return self._make_one_shot_iterator()
+
+    def make_initializable_iterator(self, shared_name: str | None = None) -> Iterator:
+        """An iterator whose `initializer` begins at the beginning, as often as it is run."""
+        return self._make_initializable_iterator(shared_name)
+
+    map_with_legacy_function = DatasetV2.map
+    filter_with_legacy_function = DatasetV2.filter
+
+    @staticmethod
+    def from_sparse_tensor_slices(sparse_tensor: Any) -> Dataset:
+        """The slices of a sparse tensor along its first axis, as indices, values and shape."""
+        if not isinstance(sparse_tensor, tf.SparseTensor):
+            raise TypeError(
+                f"`sparse_tensor` must be a `tf.SparseTensor` object.Was {sparse_tensor}."
+            )
+        rank = sparse_tensor.indices.shape.dims[1].value
+        rank = None if rank is None else rank - 1
+        spec = (
+            TensorSpec([None, rank], tf.int64),
+            TensorSpec([None], sparse_tensor.dtype),
+            TensorSpec([rank], tf.int64),
+        )
+        variant = tf.raw_ops.SparseTensorSliceDataset(
+            indices=sparse_tensor.indices,
+            values=sparse_tensor.values,
+            dense_shape=sparse_tensor.dense_shape,
+        )
+        return Dataset(variant, spec)
+
+
+DatasetV2._kind = DatasetV2
+Dataset._kind = Dataset
 
 
 def _static_bool(tensor: Tensor) -> bool:
@@ -609,7 +629,10 @@ def _stable(
     while True:
         traced = StructuredFunction(function, name, arguments(state_spec), unpack=True)
         result = traced.output_spec
-        structure.assert_same(state_spec, result)
+        try:
+            structure.assert_same(state_spec, result)
+        except (TypeError, ValueError) as e:
+            raise tf.errors.InvalidArgumentError(None, None, str(e)) from None
         for before, after in zip(structure.flatten(state_spec), structure.flatten(result)):
             if type(before) is not type(after) or before._dtype != after._dtype:
                 raise TypeError(
@@ -643,6 +666,13 @@ def _padded_shapes(spec: Any, shapes: Any) -> list[Tensor]:
                 ) from None
             known = tf.get_static_value(sizes)
             if known is None:
+                rank = sizes.shape.num_elements()
+                if None not in (rank, leaf.shape.ndims) and rank != leaf.shape.ndims:
+                    shown = ", ".join(["None"] * rank)
+                    raise ValueError(
+                        f"The padded shape ({shown}) is not compatible with the corresponding input component shape "
+                        f"{leaf.shape}."
+                    ) from None
                 return sizes
             wanted = TensorShape([None if n < 0 else int(n) for n in known])
         if wanted.dims is None:
@@ -729,7 +759,9 @@ class _Generators:
         return np.int64(0)
 
 
-def _from_generator(generator: Callable, spec: Any, args: tuple[Any, ...]) -> Dataset:
+def _from_generator(
+    kind: type[DatasetV2], generator: Callable, spec: Any, args: tuple[Any, ...]
+) -> DatasetV2:
     generators = _Generators(generator)
     leaves = structure.flatten(spec)
 
@@ -796,7 +828,7 @@ def _from_generator(generator: Callable, spec: Any, args: tuple[Any, ...]) -> Da
         finalize_func=finish.attribute,
         **structure.attributes(spec),
     )
-    return Dataset(variant, spec)
+    return kind(variant, spec)
 
 
 @export("data.get_output_types", "compat.v1.data.get_output_types")
@@ -820,13 +852,13 @@ def get_output_classes(dataset_or_iterator: Any) -> Any:
 @export("data.make_one_shot_iterator", "compat.v1.data.make_one_shot_iterator")
 def make_one_shot_iterator(dataset: Dataset) -> Any:
     """An iterator that begins by itself, and goes once from the beginning to the end."""
-    return dataset.make_one_shot_iterator()
+    return dataset._make_one_shot_iterator()
 
 
 @export("data.make_initializable_iterator", "compat.v1.data.make_initializable_iterator")
 def make_initializable_iterator(dataset: Dataset, shared_name: str | None = None) -> Iterator:
     """An iterator whose `initializer` begins at the beginning, as often as it is run."""
-    return dataset.make_initializable_iterator(shared_name)
+    return dataset._make_initializable_iterator(shared_name)
 
 
 def _files(op: str, filenames: Any, **arguments: Any) -> Callable[[Any], Dataset]:
@@ -842,15 +874,15 @@ class _FilesDataset(Dataset):
 
     def _read(self, op: str, filenames: Any, num_parallel_reads: Any, **arguments: Any) -> None:
         one = _files(op, filenames, **arguments)
-        if isinstance(filenames, Dataset):
-            names = filenames
+        if isinstance(filenames, DatasetV2):
+            names: DatasetV2 = filenames
             if structure.legacy_types(names.element_spec) != tf.string:
                 raise TypeError("`filenames` must be a `tf.data.Dataset` of `tf.string` elements.")
         else:
             tensor = tf.convert_to_tensor(filenames, dtype=tf.string, name="filenames")
             if num_parallel_reads is None:
-                made = one(tensor)
-                super().__init__(made._variant_tensor, made._element_spec)
+                whole = one(tensor)
+                super().__init__(whole._variant_tensor, whole._element_spec)
                 return
             names = Dataset.from_tensor_slices(tf.reshape(tensor, [-1]))
         if num_parallel_reads is None:
@@ -870,7 +902,7 @@ def _size(value: Any, default: int) -> Tensor:
     return _int64(default if value is None else value, "buffer_size")
 
 
-@export("data.TextLineDataset", "compat.v1.data.TextLineDataset")
+@export("data.TextLineDataset", "compat.v1.data.TextLineDataset", "compat.v2.data.TextLineDataset")
 class TextLineDataset(_FilesDataset):
     """The lines of files."""
 
@@ -890,7 +922,7 @@ class TextLineDataset(_FilesDataset):
         )
 
 
-@export("data.TFRecordDataset", "compat.v1.data.TFRecordDataset")
+@export("data.TFRecordDataset", "compat.v1.data.TFRecordDataset", "compat.v2.data.TFRecordDataset")
 class TFRecordDataset(_FilesDataset):
     """The records of files."""
 
@@ -910,7 +942,11 @@ class TFRecordDataset(_FilesDataset):
         )
 
 
-@export("data.FixedLengthRecordDataset", "compat.v1.data.FixedLengthRecordDataset")
+@export(
+    "data.FixedLengthRecordDataset",
+    "compat.v1.data.FixedLengthRecordDataset",
+    "compat.v2.data.FixedLengthRecordDataset",
+)
 class FixedLengthRecordDataset(_FilesDataset):
     """The records of one length in files."""
 

@@ -164,13 +164,13 @@ class EagerIterator:
 
     def __next__(self) -> Any:
         try:
-            return self._next()
+            return self._next_internal()
         except tf.errors.OutOfRangeError:
             raise StopIteration from None
 
     next = __next__
 
-    def _next(self) -> Any:
+    def _next_internal(self) -> Any:
         components = tf.raw_ops.IteratorGetNextSync(
             iterator=self._resource, **structure.attributes(self._element_spec)
         )
@@ -178,7 +178,7 @@ class EagerIterator:
 
     def get_next(self, name: str | None = None) -> Any:
         """The next element; OutOfRangeError after the last."""
-        return self._next()
+        return self._next_internal()
 
     @property
     def element_spec(self) -> Any:

@@ -9,12 +9,12 @@ import numpy as np
 
 import weft as tf
 from weft.data import structure
-from weft.data.dataset import AUTOTUNE, Dataset, DatasetSpec, _int64, _stable, seeds
+from weft.data.dataset import AUTOTUNE, Dataset, DatasetSpec, DatasetV2, _int64, _stable, seeds
 from weft.data.function import StructuredFunction
 from weft.framework.export import export, export_all
 from weft.framework.type_spec import SparseTensorSpec, TensorSpec
 
-Transformation = Callable[[Dataset], Dataset]
+Transformation = Callable[[DatasetV2], DatasetV2]
 export_all("data.experimental", AUTOTUNE=AUTOTUNE, INFINITE_CARDINALITY=-1, UNKNOWN_CARDINALITY=-2)
 
 
@@ -22,7 +22,7 @@ export_all("data.experimental", AUTOTUNE=AUTOTUNE, INFINITE_CARDINALITY=-1, UNKN
 
 
 @export("data.experimental.Counter")
-def Counter(start: Any = 0, step: Any = 1, dtype: Any = tf.int64) -> Dataset:
+def Counter(start: Any = 0, step: Any = 1, dtype: Any = tf.int64) -> DatasetV2:
     """Numbers without end."""
     with tf.name_scope("counter"):
         first = tf.convert_to_tensor(start, dtype=dtype, name="start")
@@ -66,7 +66,7 @@ def enumerate_dataset(start: Any = 0) -> Transformation:
 def unique() -> Transformation:
     """Each element the first time that it comes."""
 
-    def apply(dataset: Dataset) -> Dataset:
+    def apply(dataset: DatasetV2) -> DatasetV2:
         spec = dataset.element_spec
         if not isinstance(spec, TensorSpec) or spec.dtype not in (tf.int32, tf.int64, tf.string):
             raise TypeError(
@@ -88,7 +88,7 @@ def ignore_errors() -> Transformation:
 def take_while(predicate: Callable) -> Transformation:
     """The elements up to the first for which a function is false."""
 
-    def apply(dataset: Dataset) -> Dataset:
+    def apply(dataset: DatasetV2) -> DatasetV2:
         function = StructuredFunction(predicate, "Dataset_take_while", dataset.element_spec)
         spec = function.output_spec
         if not isinstance(spec, TensorSpec) or not spec.is_compatible_with(TensorSpec([], tf.bool)):
@@ -104,7 +104,7 @@ def take_while(predicate: Callable) -> Transformation:
 def scan(initial_state: Any, scan_func: Callable) -> Transformation:
     """What a function makes of each element and of a state, which it gives on to the next."""
 
-    def apply(dataset: Dataset) -> Dataset:
+    def apply(dataset: DatasetV2) -> DatasetV2:
         state = structure.normalized(initial_state)
         spec = structure.spec_of(state)
         while True:
@@ -143,7 +143,7 @@ def scan(initial_state: Any, scan_func: Callable) -> Transformation:
 def shuffle_and_repeat(buffer_size: Any, count: Any = None, seed: Any = None) -> Transformation:
     """The elements in random order, again and again."""
 
-    def apply(dataset: Dataset) -> Dataset:
+    def apply(dataset: DatasetV2) -> DatasetV2:
         first, second = seeds(seed)
         return dataset._made(
             "ShuffleAndRepeatDataset",
@@ -170,7 +170,7 @@ def map_and_batch(
             "The `num_parallel_batches` and `num_parallel_calls` arguments are mutually exclusive."
         )
 
-    def apply(dataset: Dataset) -> Dataset:
+    def apply(dataset: DatasetV2) -> DatasetV2:
         function = StructuredFunction(map_func, "Dataset_map_and_batch", dataset.element_spec)
         size = _int64(batch_size, "batch_size")
         drop = tf.convert_to_tensor(drop_remainder, dtype=tf.bool, name="drop_remainder")
@@ -204,7 +204,7 @@ def parallel_interleave(
 ) -> Transformation:
     """Elements of several of the datasets that a function makes, read ahead by threads."""
 
-    def apply(dataset: Dataset) -> Dataset:
+    def apply(dataset: DatasetV2) -> DatasetV2:
         function, spec = dataset._to_datasets(map_func, "Dataset_parallel_interleave")
         block = _int64(block_length, "block_length")
         ahead = tf.multiply(block, 2) if buffer_output_elements is None else buffer_output_elements
@@ -231,7 +231,7 @@ def parallel_interleave(
 def dense_to_sparse_batch(batch_size: Any, row_shape: Any) -> Transformation:
     """So many elements, which may differ in size, as one sparse tensor."""
 
-    def apply(dataset: Dataset) -> Dataset:
+    def apply(dataset: DatasetV2) -> DatasetV2:
         spec = dataset.element_spec
         if not isinstance(spec, TensorSpec):
             raise TypeError(
@@ -268,7 +268,7 @@ def group_by_window(
         def window_size_func(key: Any) -> Any:
             return tf.convert_to_tensor(size, dtype=tf.int64)
 
-    def apply(dataset: Dataset) -> Dataset:
+    def apply(dataset: DatasetV2) -> DatasetV2:
         key = StructuredFunction(key_func, "group_by_window_key", dataset.element_spec)
         _check_key(key.output_spec)
         number = TensorSpec([], tf.int64)
@@ -332,7 +332,7 @@ class Reducer:
 def group_by_reducer(key_func: Callable, reducer: Reducer) -> Transformation:
     """One element for each key, of all elements with the key."""
 
-    def apply(dataset: Dataset) -> Dataset:
+    def apply(dataset: DatasetV2) -> DatasetV2:
         key = StructuredFunction(key_func, "group_by_reducer_key", dataset.element_spec)
         _check_key(key.output_spec)
         begin = StructuredFunction(
@@ -387,7 +387,7 @@ def bucket_by_sequence_length(
         inside = tf.logical_and(tf.less_equal(least, length), tf.less(length, most))
         return tf.reduce_min(tf.where(inside))
 
-    def batch(bucket: Any, group: Dataset) -> Dataset:
+    def batch(bucket: Any, group: DatasetV2) -> DatasetV2:
         size = sizes[bucket]
         if no_padding:
             return group.batch(size, drop_remainder=drop_remainder)
@@ -431,7 +431,7 @@ def _flat_shapes(spec: Any, shapes: Any, count: int) -> list[Any]:
 
 
 @export("data.experimental.choose_from_datasets")
-def choose_from_datasets(datasets: list[Dataset], choice_dataset: Dataset) -> Dataset:
+def choose_from_datasets(datasets: list[DatasetV2], choice_dataset: DatasetV2) -> DatasetV2:
     """Elements of several datasets, as the numbers of another choose."""
     spec = choice_dataset.element_spec
     if not isinstance(spec, TensorSpec) or not spec.is_compatible_with(TensorSpec([], tf.int64)):
@@ -439,7 +439,7 @@ def choose_from_datasets(datasets: list[Dataset], choice_dataset: Dataset) -> Da
     return _directed(choice_dataset, datasets)
 
 
-def _directed(selector: Dataset, datasets: list[Dataset]) -> Dataset:
+def _directed(selector: DatasetV2, datasets: list[DatasetV2]) -> DatasetV2:
     if not datasets:
         raise ValueError("At least one dataset is needed to choose from.")
     spec = datasets[0].element_spec
@@ -455,41 +455,50 @@ def _directed(selector: Dataset, datasets: list[Dataset]) -> Dataset:
         data_input_datasets=[d._variant_tensor for d in datasets],
         **structure.attributes(spec),
     )
-    return Dataset(variant, spec, (selector, *datasets))
+    return datasets[0]._kind(variant, spec, (selector, *datasets))
 
 
 @export("data.experimental.sample_from_datasets")
-def sample_from_datasets(datasets: list[Dataset], weights: Any = None, seed: Any = None) -> Dataset:
-    """Elements of several datasets, drawn at random with weights; those that have ended are passed over."""
+def sample_from_datasets(
+    datasets: list[DatasetV2], weights: Any = None, seed: Any = None
+) -> DatasetV2:
+    """Elements of several datasets, drawn at random; those that have ended are passed over.
+
+    `weights`: how often each; all alike where there are none, and where it is a dataset of them as the draws go on.
+    """
     n = len(datasets)
-    if weights is None:
-        logits = tf.zeros([1, n])
-    else:
+
+    def logits_of(weights: Any) -> Any:
         weights = tf.convert_to_tensor(weights, name="weights")
         if not weights.shape.is_compatible_with([n]):
             raise ValueError("`weights` must have the same length as `datasets`.")
-        logits = tf.expand_dims(tf.math.log(tf.cast(weights, tf.float32)), 0)
-    choices = Dataset.zip((Dataset.from_tensors(0).repeat(), RandomDataset(seed).batch(2))).map(
-        lambda _, pair: tf.squeeze(
-            tf.random.stateless_multinomial(logits, 1, seed=pair), axis=[0, 1]
-        )
-    )
-    return _directed(choices, datasets)
+        return tf.expand_dims(tf.math.log(tf.cast(weights, tf.float32)), 0)
+
+    if isinstance(weights, DatasetV2):
+        logits = weights.map(logits_of)
+    else:
+        fixed = tf.zeros([1, n]) if weights is None else logits_of(weights)
+        logits = Dataset.from_tensors(fixed).repeat()
+
+    def draw(logits: Any, pair: Any) -> Any:
+        return tf.squeeze(tf.random.stateless_multinomial(logits, 1, seed=pair), axis=[0, 1])
+
+    return _directed(Dataset.zip((logits, RandomDataset(seed).batch(2))).map(draw), datasets)
 
 
 # -- one step -------------------------------------------------------------------------------------------
 
 
 @export("data.experimental.cardinality")
-def cardinality(dataset: Dataset) -> Any:
+def cardinality(dataset: DatasetV2) -> Any:
     """How many elements there are, as far as that is known."""
     return tf.raw_ops.DatasetCardinality(input_dataset=dataset._variant_tensor)
 
 
 @export("data.experimental.get_single_element")
-def get_single_element(dataset: Dataset) -> Any:
+def get_single_element(dataset: DatasetV2) -> Any:
     """The only element."""
-    if not isinstance(dataset, Dataset):
+    if not isinstance(dataset, DatasetV2):
         raise TypeError("`dataset` must be a `tf.data.Dataset` object.")
     components = tf.raw_ops.DatasetToSingleElement(
         dataset=dataset._variant_tensor, **structure.attributes(dataset.element_spec)
@@ -510,13 +519,13 @@ def get_structure(dataset_or_iterator: Any) -> Any:
 
 
 @export("data.experimental.to_variant")
-def to_variant(dataset: Dataset) -> Any:
+def to_variant(dataset: DatasetV2) -> Any:
     """The tensor that is the dataset."""
     return dataset._variant_tensor
 
 
 @export("data.experimental.from_variant")
-def from_variant(variant: Any, structure: Any) -> Dataset:
+def from_variant(variant: Any, structure: Any) -> DatasetV2:
     """The dataset that is a tensor."""
     return Dataset(variant, structure)
 

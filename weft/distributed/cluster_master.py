@@ -103,7 +103,8 @@ class ClusterMaster:
         compilable = {op: can_compile(op, functions) for op in ops}
         soft = self._config.allow_soft_placement
         placed = place(ops, devices, soft, compilable.__getitem__)
-        parts = Partitioner(graph, ops, placed, feeds, fetches).parts.values()
+        bundling = [t for t in self._tasks if self._peers.worker(t).is_weft]
+        parts = Partitioner(graph, ops, placed, feeds, fetches, bundling).parts.values()
         registered = []
         for part in parts:
             worker = self._peers.worker(part.task)
@@ -239,7 +240,9 @@ class _Run:
                 self._run_here(part, worker, handle, graph)
         self._all_done.wait()
         for _, worker, _ in self._kind.parts:
-            worker.end_step(self._id)
+            # Where all went well a worker of weft has nothing left, and knows it.
+            if self._error is not None or not worker.is_weft:
+                worker.end_step(self._id)
         if self._error is not None:
             raise self._error
         return self._found
@@ -270,12 +273,10 @@ class _Run:
             recv_key=list(part.fetches),
             store_errors_in_response_body=True,
         )
-        for i, key in part.feeds.items():
-            out = request.send.add(name=key)
-            wire.to_message(self._values[i], self._feeds[i].dtype, out.tensor)
         if self._options is not None and self._options.trace_level:
             request.exec_opts.record_timeline = True
-        future = worker.start(request)
+        sends = [(key, self._values[i], self._feeds[i].dtype) for i, key in part.feeds.items()]
+        future = worker.start(wire.with_tensors(request, "send", sends))
 
         def done(future: Any) -> None:
             try:
@@ -298,11 +299,8 @@ class _Run:
         response = future.result()
         if response.status_code:
             raise self._told(response.status_code, response.status_error_message, graph, part)
-        for named in response.recv:
-            array = wire.from_message(named.tensor)
-            self._found[part.fetches[named.name]] = (
-                array[()] if array.ndim == 0 else array if array.flags.writeable else array.copy()
-            )
+        for key, array in wire.tensors_of(response, "recv"):
+            self._found[part.fetches[key]] = wire.owned(array)
         if self._metadata is not None:
             self._add_stats(response.step_stats)
 

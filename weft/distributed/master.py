@@ -12,6 +12,7 @@ from typing import Any
 
 from weft import proto
 from weft.distributed import wire
+from weft.distributed.peers import WEFT
 from weft.framework import errors
 from weft.framework.graph import Graph
 from weft.framework.importer import extend_graph
@@ -91,17 +92,16 @@ class MasterSession:
             ops.append(op)
         return Fetches(self.graph, [*tensors, *ops])
 
-    def run(self, request: Any, response: Any, step: Any) -> None:
-        """Runs a step, and writes what it fetched."""
-        names = tuple(f.name for f in request.feed)
+    def run(self, request: Any, response: Any, step: Any) -> Any:
+        """Runs a step, and gives the response with what it fetched."""
+        fed = wire.tensors_of(request, "feed")
+        names = tuple(name for name, _ in fed)
         if len(set(names)) != len(names):
             twice = next(n for n in names if names.count(n) > 1)
             raise errors.InvalidArgumentError(None, None, f"Duplicated feeds: {twice}")
         fetches = tuple(dict.fromkeys(request.fetch))
         feeds, handler = self.kind(names, fetches, tuple(request.target))
-        values = [
-            _checked(tensor, wire.from_message(f.tensor)) for tensor, f in zip(feeds, request.feed)
-        ]
+        values = [_checked(tensor, value) for tensor, (_, value) in zip(feeds, fed)]
         if request.partial_run_handle:
             results = self.session._advance(request.partial_run_handle, handler, feeds, values)
         else:
@@ -109,10 +109,9 @@ class MasterSession:
                 handler, tuple(feeds), values, request.options, response.metadata, step
             )
         by_tensor = dict(zip(handler.tensors, results))
-        for name in fetches:
-            out = response.tensor.add(name=name)
-            tensor = self._tensor(name, "")
-            wire.to_message(by_tensor[tensor], tensor.dtype, out.tensor)
+        wanted = [(name, self._tensor(name, "")) for name in fetches]
+        fetched = [(name, by_tensor[t], t.dtype) for name, t in wanted]
+        return wire.with_tensors(response, "tensor", fetched)
 
     def make_callable(self, options: Any) -> int:
         """Prepares a kind of step, and returns its handle."""
@@ -207,7 +206,7 @@ class Master:
         response = proto.RunStepResponse()
         try:
             session = self._session(request.session_handle)
-            session.run(request, response, _step(session.session, call))
+            return session.run(request, response, _step(session.session, call))
         except Exception as e:
             # The client may want errors in the body, where a long text has room.
             if not request.store_errors_in_response_body:
@@ -294,4 +293,5 @@ def _step(session: BaseSession, call: Any) -> executor.Step:
 def describe(device: Device, out: Any) -> None:
     """Writes what is known of a device into a DeviceAttributes message."""
     out.name, out.device_type = device.name, device.kind
+    out.physical_device_desc = WEFT
     out.memory_limit, out.incarnation = device.memory_limit, device.incarnation

@@ -5,6 +5,7 @@ The graphs are TensorFlow's: a task of either implementation can run its part.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from weft import proto
@@ -35,6 +36,33 @@ class Part:
         self.fetches: dict[str, int] = {}  # key -> index of the fetch
 
 
+class _Bundle:
+    """Tensors of one round that travel together from one task to another."""
+
+    def __init__(
+        self,
+        name: str,
+        sender: Part,
+        receiver: Part,
+        send_device: Device,
+        recv_device: Device,
+        level: int,
+    ):
+        self.name, self.sender, self.receiver, self.level = name, sender, receiver, level
+        self.send_device, self.recv_device = send_device, recv_device
+        self.inputs: list[str] = []
+        self.types: list[int] = []
+        self.dims: list[Any] = []
+
+    def add(self, given: str, enum: int, dims: Any) -> str:
+        """Takes a tensor; returns how the receiver's nodes refer to it."""
+        i = len(self.inputs)
+        self.inputs.append(given)
+        self.types.append(enum)
+        self.dims.append(dims)
+        return f"{self.name}:{i}" if i else self.name
+
+
 class Partitioner:
     """The cutting of one step."""
 
@@ -45,10 +73,17 @@ class Partitioner:
         placed: dict[Operation, Device],
         feeds: list[Tensor],
         fetches: list[Tensor],
+        bundling: Collection[str] = (),
     ):
         self.placed, self.fed = placed, {t: i for i, t in enumerate(feeds)}
         self.parts: dict[str, Part] = {}
         self.level: dict[Operation, int] = {}
+        # Tasks between which tensors of one round travel together: those of weft.
+        self._bundling = frozenset(bundling)
+        self._bundles: dict[tuple[str, str, int], _Bundle] = {}
+        self._behind_waiting: set[Operation] = (
+            set()
+        )  # operations that may wait, and what needs them
         self._received: dict[
             Any, str
         ] = {}  # (what, task) -> name of the node that stands for it there
@@ -65,6 +100,8 @@ class Partitioner:
         for i, tensor in enumerate(fetches):
             if tensor not in self.fed:
                 self._fetch(tensor, i)
+        for bundle in self._bundles.values():
+            self._finish(bundle)
 
     def _part(self, task: str) -> Part:
         part = self.parts.get(task)
@@ -85,6 +122,9 @@ class Partitioner:
             op.type not in _EXITS and any(s in self._inside for s in sources + op._control_inputs)
         ):
             self._inside.add(op)
+        waiting = self._behind_waiting
+        if op._decl.blocking or any(s in waiting for s in sources + op._control_inputs):
+            waiting.add(op)
         level = 0
         inputs = []
         for t in op._inputs:
@@ -106,7 +146,7 @@ class Partitioner:
             else:
                 text, at = self._bring(c, device)
                 level = max(level, at)
-                inputs.append("^" + text)
+                inputs.append("^" + text.partition(":")[0])
         self.level[op] = level
         self._node(self._part(here), graph_def.node_def(op), device, inputs)
 
@@ -173,15 +213,24 @@ class Partitioner:
             return name, 0
         sender, receiver = self._part(task_of(device.name)), self._part(task)
         if type(what) is Tensor:
-            given, enum = what._as_node_def_input(), what.dtype.base_dtype.enum
+            given, enum, dims = what._as_node_def_input(), what.dtype.base_dtype.enum, what._dims
         else:
             # An edge that only orders carries an empty tensor.
-            given, enum = f"{source._name}/_{self._edges}_done", proto.DT_FLOAT
+            given, enum, dims = f"{source._name}/_{self._edges}_done", proto.DT_FLOAT, (0,)
             token = sender.graph_def.node.add(name=given, op="Const", device=device.name)
             token.attr["dtype"].type = enum
             token.attr["value"].tensor.dtype = enum
             token.attr["value"].tensor.tensor_shape.dim.add(size=0)
             token.input.append("^" + source._name)
+        # What may have to wait does not hold up anything else.
+        together = {sender.task, task} <= self._bundling and source not in self._behind_waiting
+        if together:
+            bundle = self._bundles.get((sender.task, task, at))
+            if bundle is None:
+                bundle = _Bundle(f"_weft_{len(self._bundles)}", sender, receiver, device, to, at)
+                self._bundles[sender.task, task, at] = bundle
+            name = self._received[what, task] = bundle.add(given, enum, dims)
+            return name, at
         send = sender.graph_def.node.add(
             name=f"{source._name}/_{self._edges}_send",
             op="_Send",
@@ -193,10 +242,24 @@ class Partitioner:
         name = self._received[what, task] = f"{source._name}/_{self._edges}"
         recv = receiver.graph_def.node.add(name=name, op="_Recv", device=to.name)
         recv.attr["tensor_type"].type = enum
-        _say_shape(recv, what._dims if type(what) is Tensor else (0,))
+        _say_shape(recv, dims)
         recv.attr["_weft_level"].i = at
         self._ends(recv, edge, device, to, False)
         return name, at
+
+    def _finish(self, bundle: _Bundle) -> None:
+        """Adds the nodes of a bundle, which is complete."""
+        b = bundle
+        send = b.sender.graph_def.node.add(
+            name=b.name + "_send", op="WeftSend", device=b.send_device.name, input=b.inputs
+        )
+        recv = b.receiver.graph_def.node.add(name=b.name, op="WeftRecv", device=b.recv_device.name)
+        for node in (send, recv):
+            node.attr["T"].list.type.extend(b.types)
+            self._ends(node, b.name, b.send_device, b.recv_device, False)
+        recv.attr["_weft_level"].i = b.level
+        for dims in b.dims:
+            _say_shape(recv, dims)
 
     def _ends(self, node: Any, name: str, sender: Device, receiver: Device, client: bool) -> str:
         incarnation = sender.incarnation

@@ -13,6 +13,8 @@ from weft.framework import errors
 from weft.runtime.devices import Device
 from weft.runtime.rendezvous import Arrival
 
+WEFT = "weft"  # how a device of weft describes itself
+
 
 class Peers:
     """The tasks of a cluster by name."""
@@ -56,11 +58,13 @@ class RemoteWorker:
 
     def __init__(self, task: str, address: str):
         self.task = task
+        self.is_weft = False  # as far as is known
         self._stub = rpc.Stub(address, "tensorflow.WorkerService")
 
     def devices(self, timeout_ms: int = 0) -> list[Device]:
         """Its devices; waits for a task that does not answer yet."""
         response = self._stub.call("GetStatus", proto.GetStatusRequest(), timeout_ms)
+        self.is_weft = any(d.physical_device_desc == WEFT for d in response.device_attributes)
         out = []
         for d in response.device_attributes:
             if d.device_type in ("CPU", "GPU"):
@@ -122,7 +126,7 @@ class RemoteWorker:
                 )
                 return
             try:
-                arrival.finish(wire.from_message(response.tensor))
+                arrival.finish(wire.unpack(response))
             except errors.OpError as e:
                 arrival.finish(error=e)
 

@@ -134,16 +134,14 @@ class RemoteMaster:
         if options is not None:
             request.options.CopyFrom(options)
         request.options.timeout_in_ms = limit
-        for tensor, value in zip(feeds, values):
-            named = request.feed.add(name=tensor.name)
-            wire.to_message(value, tensor.dtype, named.tensor)
-        response = self._call("RunStep", request, limit, graph)
+        fed = [(tensor.name, value, tensor.dtype) for tensor, value in zip(feeds, values)]
+        response = self._call("RunStep", wire.with_tensors(request, "feed", fed), limit, graph)
         if response.status_code:
             raise wire.error_of(response.status_code, response.status_error_message, graph)
         if metadata is not None:
             metadata.CopyFrom(response.metadata)
-        found = {named.name: named.tensor for named in response.tensor}
-        return [_owned(wire.from_message(found[t.name])) for t in handler.tensors]
+        found = dict(wire.tensors_of(response, "tensor"))
+        return [wire.owned(found[t.name]) for t in handler.tensors]
 
     def begin_parts(self, graph: Any, handler: Fetches, feeds: list[Any]) -> str:
         """Begins a step that is run in parts, and returns its handle."""
@@ -158,13 +156,6 @@ class RemoteMaster:
 
 
 _CLOSING_MS = 5000
-
-
-def _owned(array: Any) -> Any:
-    """A fetched value that the caller may write into."""
-    if array.ndim == 0:
-        return array[()]
-    return array if array.flags.writeable else array.copy()
 
 
 def reset(target: str, containers: Any) -> None:

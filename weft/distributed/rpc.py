@@ -105,9 +105,7 @@ def _handler(function: Callable, method: proto.Method) -> Any:
                 text = text[:_LONGEST_TEXT] + "... [truncated]"
             call.abort(status[error.error_code], text)
 
-    return grpc.unary_unary_rpc_method_handler(
-        answer, method.request.FromString, method.response.SerializeToString
-    )
+    return grpc.unary_unary_rpc_method_handler(answer, wire.reader(method.request), wire.written)
 
 
 class Listener:
@@ -153,9 +151,7 @@ class Stub:
         self._channel = grpc.insecure_channel(address, options=_CHANNEL_OPTIONS)
         self._told: set[Any] = set()
         self._calls = {
-            m.name: self._channel.unary_unary(
-                m.path, m.request.SerializeToString, m.response.FromString
-            )
+            m.name: self._channel.unary_unary(m.path, wire.written, wire.reader(m.response))
             for m in proto.service_methods(service)
         }
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 
+from weft import proto
+from weft.distributed import large_messages
 from weft.engine.cell import Cell
 from weft.framework import dtypes, errors
 from weft.framework.tensor_proto import make_ndarray, make_tensor_proto
@@ -34,6 +37,78 @@ def to_message(value: Any, dtype: dtypes.DType, out: Any) -> None:
     for n in array.shape:
         shape.dim.add(size=n)
     out.tensor_content = array.tobytes()
+
+
+def with_tensors(message: Any, field: str, tensors: Iterable[tuple[str, Any, Any]]) -> Any:
+    """A message with named values in one of its fields: (name, value, dtype). Large ones make it bytes."""
+    large = []
+    for name, value, dtype in tensors:
+        if large_messages.is_large(value) and value.dtype == dtype.base_dtype.np:
+            large.append((name, value, dtype))
+        else:
+            to_message(value, dtype, getattr(message, field).add(name=name).tensor)
+    return large_messages.write(message, large) if large else message
+
+
+def tensors_of(message: Any, field: str) -> list[tuple[str, Any]]:
+    """The named values in a field of a message."""
+    out = [(named.name, from_message(named.tensor)) for named in getattr(message, field)]
+    if type(message) is large_messages.WithTensors:
+        out.extend((name, _array(value)) for name, value in message.arrays)
+    return out
+
+
+def _array(value: Any) -> Any:
+    return value if type(value) is np.ndarray else from_message(value)
+
+
+def pack(value: Any) -> Any:
+    """The RecvTensorResponse of what one task sends to another: a tensor, or several that travel together."""
+    response = proto.RecvTensorResponse()
+    if type(value) is tuple:
+        if not any(map(large_messages.is_large, value)):
+            response.tensor.dtype = dtypes.variant.enum
+            response.tensor.tensor_shape.SetInParent()
+            bundle = response.tensor.variant_val.add(type_name=_BUNDLE)
+            for item in value:
+                to_message(item, dtype_of(item), bundle.tensors.add())
+            return response
+        items = []
+        for item in value:
+            if not large_messages.is_large(item):
+                small = proto.TensorProto()
+                to_message(item, dtype_of(item), small)
+                item = small
+            items.append(item)
+        return large_messages.write_bundle(response, _BUNDLE, items)
+    if large_messages.is_large(value):
+        return large_messages.write(response, [("", value, dtype_of(value))])
+    to_message(value, dtype_of(value), response.tensor)
+    return response
+
+
+def unpack(response: Any) -> Any:
+    """What `pack` has written."""
+    if type(response) is large_messages.WithTensors and response.arrays:
+        value = response.arrays[0][1]
+        return tuple(map(_array, value)) if type(value) is tuple else _array(value)
+    message = response.tensor
+    if len(message.variant_val) == 1 and message.variant_val[0].type_name == _BUNDLE:
+        return tuple(from_message(t) for t in message.variant_val[0].tensors)
+    return from_message(message)
+
+
+_BUNDLE = "weft::Bundle"
+
+
+def reader(cls: Any) -> Callable[[bytes], Any]:
+    """A function from the bytes of a message to the message."""
+    return large_messages.reader(cls, _BUNDLE)
+
+
+def written(message: Any) -> bytes:
+    """The bytes of a message, or of one that is written already."""
+    return message if type(message) is bytes else message.SerializeToString()
 
 
 def dtype_of(value: Any) -> dtypes.DType:
@@ -73,6 +148,13 @@ def from_message(message: Any) -> np.ndarray:
         raise errors.InvalidArgumentError(
             None, None, f"Cannot parse tensor from proto: {e}"
         ) from None
+
+
+def owned(array: Any) -> Any:
+    """A fetched value that the caller may write into."""
+    if array.ndim == 0:
+        return array[()]
+    return array if array.flags.writeable else array.copy()
 
 
 # A message may say "this value, that many times": a few bytes must not take all memory.

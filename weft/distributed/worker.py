@@ -82,6 +82,8 @@ def _key(op: Any) -> str:
 class Worker:
     """The worker of one task."""
 
+    is_weft = True
+
     def __init__(self, server: Any):
         self._server = server
         self.task = "/job:%s/replica:0/task:%d" % server.task
@@ -190,6 +192,8 @@ class Worker:
             text = f"From {part.session.task}:\n{wire.text_of(e)}"
             rendezvous.abort(errors.error_from_code(None, None, text, e.error_code))
             raise
+        if rendezvous.end():
+            self._rendezvous.pop(step_id, None)
         return {key: results[i] for key, i in zip(keys, wanted)}
 
     def dtype_of(self, step: executor.Step, key: str) -> Any:
@@ -215,6 +219,8 @@ class Worker:
             )
         rendezvous = self.rendezvous(step_id)
         arrival = rendezvous.receive(key)
+        if rendezvous.is_over():
+            self._rendezvous.pop(step_id, None)
 
         def give_up() -> None:
             # Who asks after the end of a failed step must not leave anything behind.
@@ -305,7 +311,7 @@ class WorkerService:
     def run_graph(self, request: Any, call: Any) -> Any:
         response = proto.RunGraphResponse()
         try:
-            self._run(request, response, call)
+            return self._run(request, response, call)
         except Exception as e:
             if not request.store_errors_in_response_body:
                 raise
@@ -315,7 +321,7 @@ class WorkerService:
             response.status_error_message = wire.text_of(error)
         return response
 
-    def _run(self, request: Any, response: Any, call: Any) -> None:
+    def _run(self, request: Any, response: Any, call: Any) -> Any:
         if request.is_partial:
             raise errors.UnimplementedError(
                 None, None, "Partial runs over several tasks are not supported by weft's workers."
@@ -325,24 +331,22 @@ class WorkerService:
         given_up = errors.CancelledError(None, None, "RunGraph was cancelled.")
         if not call.add_callback(lambda: step.cancel(given_up)):
             raise given_up
-        feeds = {s.name: wire.from_message(s.tensor) for s in request.send}
+        feeds = dict(wire.tensors_of(request, "send"))
         options = metadata = None
         if request.exec_opts.record_timeline or request.exec_opts.record_costs:
             options, metadata = proto.RunOptions(trace_level=3), proto.RunMetadata()
         found = worker.run(step, request.step_id, feeds, list(request.recv_key), options, metadata)
-        for key, value in found.items():
-            wire.to_message(value, worker.dtype_of(step, key), response.recv.add(name=key).tensor)
         if metadata is not None:
             response.step_stats.CopyFrom(metadata.step_stats)
+        tensors = [(key, value, worker.dtype_of(step, key)) for key, value in found.items()]
+        return wire.with_tensors(response, "recv", tensors)
 
     def recv_tensor(self, request: Any, call: Any) -> Any:
         arrival = self._worker.receive(request.step_id, request.rendezvous_key)
         if not call.add_callback(arrival.cancel):  # called at the end, however it comes
             arrival.cancel()
         value = arrival.wait()
-        response = proto.RecvTensorResponse()
-        wire.to_message(value, wire.dtype_of(value), response.tensor)
-        return response
+        return wire.pack(value)
 
     def cleanup_graph(self, request: Any, call: Any) -> Any:
         self._worker.end_step(request.step_id)

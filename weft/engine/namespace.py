@@ -7,6 +7,7 @@ that must tell them apart asks `xp.is_numpy`.
 from __future__ import annotations
 
 import ctypes
+import logging
 import os
 import threading
 from collections.abc import Callable
@@ -189,6 +190,8 @@ def load_jax() -> Any:
                     os.environ["XLA_FLAGS"] = f"{flags} {_XLA_FLAGS}".strip()
                 import jax
 
+                # Which devices this machine lacks is no news to a program that shows what is logged.
+                logging.getLogger("jax._src.xla_bridge").setLevel(logging.WARNING)
                 jax.config.update("jax_enable_x64", True)
                 jax.tree_util.register_pytree_node(
                     TracedList, TracedList.flatten, TracedList.unflatten

@@ -8,6 +8,8 @@ import weft.estimator.canned.parsing
 import weft.estimator.early_stopping
 import weft.estimator.estimator
 import weft.estimator.exporters
+import weft.estimator.heads.labels
+import weft.estimator.heads.several
 import weft.estimator.in_memory_evaluation
 import weft.estimator.input_functions
 import weft.estimator.more_metrics

@@ -48,6 +48,8 @@ class Tracking:
 class Trackable:
     """An object whose dependencies are declared by `_track_trackable`."""
 
+    _self_setattr_tracking = True  # of those objects whose attributes become dependencies
+
     @property
     def _tracking(self) -> Tracking:
         state = self.__dict__.get("_self_tracking")
@@ -156,12 +158,15 @@ class Trackable:
 @contextmanager
 def no_tracking(trackable: Any) -> Iterator[None]:
     """Lets attributes be assigned that are no dependencies."""
-    before = trackable.__dict__.get("_self_setattr_tracking", True)
-    trackable.__dict__["_self_setattr_tracking"] = False
+    state = trackable.__dict__
+    before = state.pop("_self_setattr_tracking", None)
+    state["_self_setattr_tracking"] = False
     try:
         yield
     finally:
-        trackable.__dict__["_self_setattr_tracking"] = before
+        del state["_self_setattr_tracking"]
+        if before is not None:
+            state["_self_setattr_tracking"] = before
 
 
 def untracked(method: Callable) -> Callable:

@@ -49,7 +49,7 @@ class AutoTrackable(Trackable):
         state = self.__dict__
         if state.get(name, _MISSING) is value:
             return
-        if state.get("_self_setattr_tracking", True):
+        if self._self_setattr_tracking:
             value = track_attribute(self, name, value)
         super().__setattr__(name, value)
 

@@ -13,7 +13,6 @@ from weft.framework.export import export
 from weft.framework.func_graph import init_scope
 from weft.framework.graph_keys import GraphKeys
 from weft.framework.tensor import Tensor
-from weft.framework.trackable import untracked
 from weft.keras.backend import unique_object_name
 from weft.keras.engine import base_layer
 from weft.variables.modes import VariableAggregation, VariableSynchronization
@@ -48,7 +47,9 @@ def set_keras_style() -> None:
 class Layer(base_layer.Layer):
     """A layer whose variables are in a variable scope: that of its name, made unique when it is first called."""
 
-    @untracked
+    # Weights are dependencies by the names that `add_weight` has for them; attributes are not.
+    _self_setattr_tracking = False
+
     def __init__(
         self, trainable: bool = True, name: str | None = None, dtype: Any = None, **kwargs: Any
     ):

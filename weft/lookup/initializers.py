@@ -10,6 +10,7 @@ from weft.framework.export import export
 from weft.framework.graph_keys import GraphKeys
 from weft.framework.scopes import name_scope
 from weft.framework.tensor import Tensor
+from weft.framework.trackable import Trackable
 from weft.lookup.interface import TableInitializerBase, check_dtypes, outside_of_branches
 from weft.ops.by_name import raw
 from weft.variables.collections import add_to_collection
@@ -76,6 +77,7 @@ class TextFileInitializer(TableInitializerBase):
         self._filename = filename
         self._key_index, self._value_index = key_index, value_index
         self._vocab_size, self._delimiter, self._name = vocab_size, delimiter, name
+        self._track_trackable(Trackable(), "_filename")  # as TensorFlow's checkpoints have it
         super().__init__(key_dtype, value_dtype)
 
     def initialize(self, table: Any) -> Any:

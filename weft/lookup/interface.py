@@ -97,7 +97,7 @@ def name_of(handle: Any) -> str | None:
 
 
 @export("contrib.lookup.TableInitializerBase")
-class TableInitializerBase:
+class TableInitializerBase(Trackable):
     """What fills a table."""
 
     def __init__(self, key_dtype: Any, value_dtype: Any):

@@ -12,6 +12,7 @@ from weft.framework.func_graph import init_scope
 from weft.framework.scopes import name_scope
 from weft.framework.sparse_tensor import SparseTensor
 from weft.framework.tensor_shape import TensorShape
+from weft.framework.trackable import Trackable
 from weft.lookup.interface import LookupInterface, name_of, outside_of_branches
 from weft.ops.by_name import raw
 
@@ -25,6 +26,8 @@ class InitializableLookupTableBase(LookupInterface):
         self._default_value = convert_to_tensor(default_value, dtype=self._value_dtype)
         self._default_value.get_shape().merge_with(TensorShape([]))
         self._initializer = initializer
+        if isinstance(initializer, Trackable):
+            self._track_trackable(initializer, "_initializer")
         with init_scope():
             self._resource_handle = self._create_resource()
         with outside_of_branches():

@@ -7,6 +7,7 @@ import weft.ops.ctc.edit_distance
 import weft.ops.ctc.loss
 import weft.ops.datasets.batching
 import weft.ops.datasets.buffering
+import weft.ops.datasets.csv
 import weft.ops.datasets.files
 import weft.ops.datasets.hints
 import weft.ops.datasets.iterators

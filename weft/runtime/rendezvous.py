@@ -78,28 +78,31 @@ class Rendezvous:
         self._table: dict[str, Arrival] = {}
         self._error: Exception | None = None
         self.has_step = False  # whether the step runs at this task, or has run
-
-    def _arrival(self, key: str, take: bool) -> Arrival:
-        with self._lock:
-            found = self._table.pop(key, None) if take else self._table.get(key)
-            if found is None:
-                found = self._table[key] = Arrival()
-                if self._error is not None:
-                    found.finish(error=self._error)
-            elif take and not found.done:
-                self._table[key] = found  # it is taken when it comes
-            return found
+        self._ended = False
 
     def send(self, key: str, value: Any) -> None:
-        """Leaves a tensor for its receiver."""
-        arrival = self._arrival(key, take=False)
-        if arrival.done and arrival.error is None:
-            raise errors.AbortedError(None, None, f"Duplicate send to rendezvous key: {key}")
-        arrival.finish(value)
+        """Leaves a tensor for its receiver, who may be waiting already."""
+        with self._lock:
+            waiting = self._table.get(key)
+            if waiting is None:
+                waiting = self._table[key] = Arrival()
+            elif waiting.done and waiting.error is None:
+                raise errors.AbortedError(None, None, f"Duplicate send to rendezvous key: {key}")
+            else:
+                del self._table[key]
+        waiting.finish(value)
 
     def receive(self, key: str) -> Arrival:
         """Takes a tensor, which may be sent later."""
-        return self._arrival(key, take=True)
+        with self._lock:
+            found = self._table.pop(key, None)
+            if found is None:
+                found = Arrival()
+                if self._error is not None:
+                    found.finish(error=self._error)
+                else:
+                    self._table[key] = found
+            return found
 
     def give_up(self, key: str, arrival: Arrival) -> bool:
         """Forgets who waits for a tensor; returns whether nothing is left and no step has come."""
@@ -107,6 +110,15 @@ class Rendezvous:
             if self._table.get(key) is arrival:
                 del self._table[key]
             return not self._table and not self.has_step
+
+    def end(self) -> bool:
+        """The step has sent all that it will; returns whether all of it has been taken."""
+        self._ended = True
+        return self.is_over()
+
+    def is_over(self) -> bool:
+        """Whether the step has ended and nothing is left."""
+        return self._ended and not self._table
 
     def abort(self, error: Exception) -> None:
         """Ends all waits, those that begin later too."""

@@ -279,4 +279,20 @@ def object_graph_of(prefix: str, key: str, message: Any) -> bool:
         message.ParseFromString(reader.get_tensor(key))
     except DecodeError as e:
         raise errors.DataLossError(None, None, f"{prefix}: {key} is damaged: {e}") from None
+    _check(message, prefix)
     return True
+
+
+def _check(message: Any, prefix: str) -> None:
+    """DataLossError where a graph of objects speaks of objects that are not in it."""
+    count, why = len(message.nodes), ""
+    for number, node in enumerate(message.nodes):
+        numbers = [child.node_id for child in node.children]
+        for slot in node.slot_variables:
+            numbers += [slot.original_variable_node_id, slot.slot_variable_node_id]
+        if not all(0 <= other < count for other in numbers):
+            why = f"object {number} refers to {numbers} of {count} objects"
+    if not count:
+        why = "there is no object in it"
+    if why:
+        raise errors.DataLossError(None, None, f"{prefix}: the graph of objects is damaged: {why}")

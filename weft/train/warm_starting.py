@@ -10,6 +10,7 @@ import weft as tf
 from weft.framework.export import export
 from weft.train.checkpoint_reader import init_from_checkpoint, prefix_of
 from weft.train.remapping import remapping_initializer
+from weft.train.saver import object_graph_keys
 from weft.variables.base import Variable
 from weft.variables.partition_info import PartitionInfo
 
@@ -136,9 +137,17 @@ def warm_start(
     checkpoint = prefix_of(ckpt_to_initialize_from)
     if checkpoint is None:
         raise ValueError(f"There is no checkpoint in directory {ckpt_to_initialize_from}")
+    # In a checkpoint of objects the variables are found by the names that they had when it was written.
+    keys = {} if old_names else object_graph_keys(checkpoint) or {}
+    missing = sorted(set(groups) - set(keys)) if keys else []
+    if missing:
+        raise ValueError(
+            "Attempting to warm-start from an object-based checkpoint, but found that the checkpoint did not "
+            f"contain values for all variables. The following variables were missing: {missing}"
+        )
     others: dict[str, Any] = {}
     for name, parts in groups.items():
-        old_name = old_names.get(name, name)
+        old_name = old_names.get(name, keys.get(name, name))
         if name in vocabularies:
             _with_vocabulary(parts, vocabularies[name], checkpoint, old_name)
         elif vars_to_warm_start:

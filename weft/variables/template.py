@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from weft.framework import context
 from weft.framework.export import export
 from weft.framework.graph_keys import GraphKeys
+from weft.framework.trackable import Trackable
+from weft.variables.creation import variable_creator_scope
 from weft.variables.scope import _PureScope, _unique_scope, scopes_of_graph, variable_scope
 from weft.variables.store import AUTO_REUSE, EagerVariableStore, default_store
 
@@ -37,7 +40,43 @@ def make_template(
     return Template(name_, func_, create_scope_now_, unique_name_, custom_getter_)
 
 
-class Template:
+class _Capturing(threading.local):
+    """The objects, innermost last, that take the variables which are made as their dependencies."""
+
+    def __init__(self) -> None:
+        self.stack: list[Any] = []
+
+
+_capturing = _Capturing()
+
+
+@contextlib.contextmanager
+def capture_dependencies(template: Any) -> Iterator[None]:
+    """Makes variables of a template's scope its dependencies, and templates within it, by names in the scope."""
+    prefix = template.variable_scope.name + "/"
+    outer = _capturing.stack[-1] if _capturing.stack else None
+    if outer is not None and outer is not template:
+        outer_prefix = outer.variable_scope.name + "/"
+        if prefix.startswith(outer_prefix):
+            own = prefix.removeprefix(outer_prefix).rstrip("/")
+            outer._track_trackable(template, own, overwrite=True)
+
+    def create(next_creator: Callable, **kwargs: Any) -> Any:
+        variable = next_creator(**kwargs)
+        name = kwargs.get("name")
+        if _capturing.stack[-1] is template and name is not None and name.startswith(prefix):
+            template._track_trackable(variable, name.removeprefix(prefix), overwrite=True)
+        return variable
+
+    _capturing.stack.append(template)
+    try:
+        with variable_creator_scope(create):
+            yield
+    finally:
+        _capturing.stack.pop()
+
+
+class Template(Trackable):
     """A function and the variable scope that all its calls share."""
 
     def __init__(
@@ -73,7 +112,7 @@ class Template:
             return self._call(args, kwargs)
 
     def _call(self, args: tuple, kwargs: dict) -> Any:
-        with self._telling_where_made():
+        with self._telling_where_made(), capture_dependencies(self):
             if self._variables_created:
                 trainable = _collection(GraphKeys.TRAINABLE_VARIABLES)
                 before = len(trainable)
@@ -201,7 +240,7 @@ class EagerTemplate(Template):
             scopes_of_graph().closed(self._variable_scope.name)
 
     def _call(self, args: tuple, kwargs: dict) -> Any:
-        with self._telling_where_made():
+        with self._telling_where_made(), capture_dependencies(self):
             before = self._mine(self._store.trainable_variables())
             result = self._func(*args, **kwargs)
             after = self._mine(self._store.trainable_variables())

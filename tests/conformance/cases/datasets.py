@@ -7,6 +7,8 @@ import os
 import tempfile
 import zlib
 
+import numpy as np
+
 from ..case import Family, script
 
 scripts = []
@@ -240,6 +242,63 @@ def records_of_a_length_v2(g):
     packed = [zlib.compress(b"hhabcdeff")]
     for step in of_files(g, "FixedLengthRecordDatasetV2", packed, 2, b"ZLIB", **sizes):
         yield step
+
+
+@for_both_forms("CSVDataset")
+def comma_separated(g, call):
+    kind = Elements(g, ("int32", []), ("string", []), ("float32", []))
+
+    def reading(content, columns=(), missing=b"", header=False):
+        return call(
+            "CSVDataset",
+            filenames=text(g, [write(content).encode()]),
+            compression_type=text(g, b""),
+            buffer_size=int64(g, 7),
+            header=g.feed(header, "bool"),
+            field_delim=text(g, b";"),
+            use_quote_delim=g.feed(True, "bool"),
+            na_value=text(g, missing),
+            select_cols=int64(g, np.array(columns, np.int64)),
+            record_defaults=[g.feed([7], "int32"), text(g, [b"none"]), g.feed([])],
+            output_shapes=kind.attrs["output_shapes"],
+        )
+
+    content = b'1;two;3.5\r\n;"a ""b"";\r\nc";-1e2\n4;NA; 5'
+    for step in kind.walk(reading(content), 3):
+        yield step
+    for step in kind.walk(reading(content, missing=b"NA", header=True), 2):
+        yield step
+    for step in kind.walk(reading(b"x;1;y;z;2\n", [1, 2, 4]), 1):
+        yield step
+    broken = b'1;a;1\n2;b"c;1\n3;d\n4;e;\nx;h;1\n6;i;2;3\n8;k;9'
+    endings = [None, "I", "I", "I", "I", "I", None]
+    made = reading(broken)
+    it = g.raw.IteratorV2(shared_name=g.fresh_name(), container="", **kind.attrs)
+    following = g.raw.IteratorGetNext(iterator=it, **kind.attrs)
+    yield g.run(g.raw.MakeIterator(dataset=made, iterator=it))
+    for ending in endings:
+        yield g.run(*following, error="InvalidArgumentError" if ending else None)
+    yield g.run(*following, error="OutOfRangeError")
+
+
+@declare("DatasetToTFRecord", "ExperimentalDatasetToTFRecord", "TFRecordDataset")
+def written_records(g):
+    for op in ("DatasetToTFRecord", "ExperimentalDatasetToTFRecord"):
+        for compression in (b"", b"GZIP"):
+            path = write(b"")
+            written = getattr(g.raw, op)(
+                input_dataset=slices(g, ([b"one", b"", b"\0three"], "string")),
+                filename=text(g, path.encode()),
+                compression_type=text(g, compression),
+            )
+            yield g.run(written)
+            read = g.raw.TFRecordDataset(
+                filenames=text(g, [path.encode()]),
+                compression_type=text(g, compression),
+                buffer_size=int64(g, 0),
+            )
+            for step in scalars(g, "string").walk(read, 3):
+                yield step
 
 
 @for_both_forms("MatchingFilesDataset")

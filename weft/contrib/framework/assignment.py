@@ -15,6 +15,7 @@ from weft.platform import tf_logging
 
 export_all(
     "contrib.framework",
+    checkpoints_iterator=tf.train.checkpoints_iterator,
     init_from_checkpoint=tf.train.init_from_checkpoint,
     list_variables=tf.train.list_variables,
     load_checkpoint=tf.train.load_checkpoint,

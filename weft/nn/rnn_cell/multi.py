@@ -7,6 +7,7 @@ from typing import Any
 import weft as tf
 from weft.framework import nest
 from weft.framework.export import export
+from weft.framework.trackable import Trackable
 from weft.keras.engine.base_layer import Layer
 from weft.nn.rnn_cell.base import RNNCell
 from weft.platform import tf_logging
@@ -29,6 +30,9 @@ class MultiRNNCell(RNNCell):
                 1,
             )
         self._cells = cells
+        for i, cell in enumerate(cells):
+            if isinstance(cell, Trackable):
+                self._track_trackable(cell, f"cell-{i}")
         self._state_is_tuple = state_is_tuple
         sizes = [cell.state_size for cell in cells]
         if not state_is_tuple and any(nest.is_nested(size) for size in sizes):

@@ -12,6 +12,7 @@ from weft.framework import nest
 from weft.framework.constant_value import constant_value
 from weft.framework.export import export
 from weft.framework.tensor_shape import as_shape
+from weft.framework.trackable import Trackable
 from weft.keras.named import function_of_config, function_to_config
 from weft.nn.rnn_cell.base import RNNCell, assert_like_rnncell
 from weft.nn.rnn_cell.lstm import LSTMStateTuple
@@ -28,6 +29,8 @@ class _Wrapper(RNNCell):
         super().__init__(**kwargs)
         assert_like_rnncell("cell", cell)
         self.cell = cell
+        if isinstance(cell, Trackable):
+            self._track_trackable(cell, "cell")
 
     @property
     def wrapped_cell(self) -> Any:

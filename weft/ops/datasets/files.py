@@ -10,7 +10,19 @@ from typing import Any
 import numpy as np
 
 from weft.framework import errors, file_system, record_format
-from weft.ops.datasets.dataset import UNKNOWN, Dataset, Element, End, Run, Walk, dataset_op, invalid
+from weft.framework.compression import DeflatedStream
+from weft.framework.registry import op
+from weft.ops.datasets.dataset import (
+    UNKNOWN,
+    Dataset,
+    Element,
+    End,
+    Run,
+    Walk,
+    as_dataset,
+    dataset_op,
+    invalid,
+)
 
 
 def _scalar(text: bytes) -> np.ndarray:
@@ -66,10 +78,22 @@ class _Inflated:
         self._file.close()
 
 
+class _Unzipped(gzip.GzipFile):
+    """The bytes of a file that gzip has compressed, as a file; closes what it reads."""
+
+    def __init__(self, file: Any):
+        self._file = file
+        super().__init__(fileobj=file)
+
+    def close(self) -> None:
+        super().close()
+        self._file.close()
+
+
 def _opened(path: str, compression: str) -> Any:
     file = file_system.open_file(path, "rb")
     if compression == "GZIP":
-        return gzip.GzipFile(fileobj=file)
+        return _Unzipped(file)
     return _Inflated(file) if compression == "ZLIB" else file
 
 
@@ -244,3 +268,36 @@ def matching_files_dataset(ctx, patterns):
         return advance
 
     return Dataset(walk, UNKNOWN, "MatchingFilesDataset")
+
+
+def _dataset_to_tf_record(ctx, input_dataset, filename, compression_type):
+    """Writes the elements, which are strings, as the records of a file."""
+    path = file_system.path_text(np.asarray(filename, object).item())
+    kind = _compression(compression_type)
+    run = Run(ctx.functions, ctx.resources)
+    following = as_dataset(input_dataset).walk(run)
+    stream = file_system.open_file(path, "wb")
+    if kind:
+        stream = DeflatedStream(stream, kind)
+    try:
+        while True:
+            ctx.step.check()
+            try:
+                (record,) = following()
+            except End:
+                return
+            stream.write(record_format.framed(record.item()))
+    finally:
+        stream.close()
+
+
+for _name in ("DatasetToTFRecord", "ExperimentalDatasetToTFRecord"):
+    _decl = op(
+        _name,
+        "input_dataset: variant, filename: string, compression_type: string",
+        "",
+        host=True,
+        stateful=True,
+    )(_dataset_to_tf_record)
+    _decl.shape(lambda *inputs: [])
+    _decl.not_differentiable()

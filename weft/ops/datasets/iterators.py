@@ -278,6 +278,7 @@ def _reduce(ctx, input_dataset, initial_state, other_arguments, *, f):
     walk, call = as_dataset(input_dataset).walk(run), run.function(f.name)
     state = list(initial_state)
     while True:
+        ctx.step.check()
         try:
             element = walk()
         except End:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import Any
 
 import numpy as np
@@ -29,14 +29,18 @@ _MAP = "use_inter_op_parallelism: bool = true; preserve_cardinality: bool = fals
 _ARGS = "input_dataset: variant, other_arguments: Targuments"
 
 
-def _caller(run: Run, f: Any, captured: list[Any]) -> Callable[[Element], Element]:
+def _caller(
+    run: Run, f: Any, captured: list[Any], ends: bool = False
+) -> Callable[[Element], Element]:
+    """A function on elements; `ends`: whether its OutOfRangeError is the end of the dataset."""
     call = run.function(f.name)
 
     def mapped(element: Element) -> Element:
         try:
             return call([*element, *captured])
         except errors.OutOfRangeError as e:
-            # Only a dataset's own end is one: what a function raises must not look so.
+            if ends:
+                raise End from None
             raise errors.InvalidArgumentError(
                 e.node_def, e.op, f"Function invocation produced OutOfRangeError: {e.message}"
             ) from e
@@ -61,7 +65,8 @@ def map_dataset(ctx, input_dataset, other_arguments, *, f, preserve_cardinality)
     source = as_dataset(input_dataset)
 
     def walk(run: Run) -> Walk:
-        before, call = source.walk(run), _caller(run, f, other_arguments)
+        before = source.walk(run)
+        call = _caller(run, f, other_arguments, not preserve_cardinality)
         return lambda: call(before())
 
     return Dataset(walk, source.cardinality, "MapDataset")
@@ -72,18 +77,26 @@ def map_dataset(ctx, input_dataset, other_arguments, *, f, preserve_cardinality)
     f"{_ARGS}, num_parallel_calls: int32",
     f"{_FUNCTION}; use_inter_op_parallelism: bool = true; sloppy: bool = false; preserve_cardinality: bool = false",
 )
-def parallel_map_dataset(ctx, input_dataset, other_arguments, num_parallel_calls, *, f):
+def parallel_map_dataset(
+    ctx, input_dataset, other_arguments, num_parallel_calls, *, f, sloppy, preserve_cardinality
+):
     """What a function makes of each element, called for several at a time; the order stays."""
     source, count = as_dataset(input_dataset), workers(num_parallel_calls)
 
     def walk(run: Run) -> Walk:
-        return _ahead(source.walk(run), _caller(run, f, other_arguments), count)
+        call = _caller(run, f, other_arguments, not preserve_cardinality)
+        return _ahead(source.walk(run), call, count, sloppy)
 
     return Dataset(walk, source.cardinality, "ParallelMapDataset")
 
 
-def _ahead(before: Walk, call: Callable[[Element], Element], count: int) -> Walk:
-    """Calls a function for up to `count` elements before they are asked for, by threads."""
+def _ahead(
+    before: Walk, call: Callable[[Element], Element], count: int, sloppy: bool = False
+) -> Walk:
+    """Calls a function for up to `count` elements before they are asked for, by threads.
+
+    `sloppy`: what is ready may overtake what is not.
+    """
     pool = ThreadPoolExecutor(count, thread_name_prefix="weft-map")
     pending: deque[Future] = deque()
     over = False
@@ -108,7 +121,18 @@ def _ahead(before: Walk, call: Callable[[Element], Element], count: int) -> Walk
                 pending.append(pool.submit(call, element))
         if not pending:
             raise End
-        return pending.popleft().result()
+        first = pending[0]
+        if sloppy and not first.done():
+            wait(pending, return_when=FIRST_COMPLETED)
+            first = next(f for f in pending if f.done())
+        pending.remove(first)
+        try:
+            return first.result()
+        except End:  # of the function: nothing comes behind it
+            over = True
+            pending.clear()
+            pool.shutdown(wait=False)
+            raise
 
     return advance
 
@@ -120,7 +144,15 @@ def _ahead(before: Walk, call: Callable[[Element], Element], count: int) -> Walk
     old=True,
 )
 def map_and_batch_dataset(
-    ctx, input_dataset, other_arguments, batch_size, num_parallel_calls, drop_remainder, *, f
+    ctx,
+    input_dataset,
+    other_arguments,
+    batch_size,
+    num_parallel_calls,
+    drop_remainder,
+    *,
+    f,
+    preserve_cardinality,
 ):
     """What a function makes of each element, so many as one."""
     source, size, drop = as_dataset(input_dataset), int(batch_size), bool(drop_remainder)
@@ -129,7 +161,8 @@ def map_and_batch_dataset(
         raise invalid("batch_size must be greater than zero.")
 
     def walk(run: Run) -> Walk:
-        mapped = _ahead(source.walk(run), _caller(run, f, other_arguments), count)
+        call = _caller(run, f, other_arguments, not preserve_cardinality)
+        mapped = _ahead(source.walk(run), call, count)
 
         def advance() -> Element:
             rows: list[Element] = []
@@ -227,12 +260,13 @@ def filter_by_last_component_dataset(ctx, input_dataset):
     "f: func; Tstate: list(type) >= 1; Targuments: list(type) >= 0; preserve_cardinality: bool = false",
     old=True,
 )
-def scan_dataset(ctx, input_dataset, initial_state, other_arguments, *, f):
+def scan_dataset(ctx, input_dataset, initial_state, other_arguments, *, f, preserve_cardinality):
     """What a function makes of each element and of the state that it gave with the one before."""
     source, size = as_dataset(input_dataset), len(initial_state)
 
     def walk(run: Run) -> Walk:
-        before, call = source.walk(run), _caller(run, f, other_arguments)
+        before = source.walk(run)
+        call = _caller(run, f, other_arguments, not preserve_cardinality)
         state = list(initial_state)
 
         def advance() -> Element:

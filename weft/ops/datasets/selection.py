@@ -30,12 +30,13 @@ def take_dataset(ctx, input_dataset, count):
     source, most = as_dataset(input_dataset), int(count)
 
     def walk(run: Run) -> Walk:
-        before = source.walk(run)
+        before: Walk | None = source.walk(run) if most else None
         left = most
 
         def advance() -> Element:
-            nonlocal left
-            if left == 0:
+            nonlocal before, left
+            if before is None or left == 0:
+                before = None  # threads and generators behind it end
                 raise End
             element = before()
             left -= 1

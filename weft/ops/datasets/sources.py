@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from typing import Any
 
 import numpy as np
@@ -197,22 +198,29 @@ def generator_dataset(
 
     def walk(run: Run) -> Walk:
         call = run.function(next_func.name)
-        state: list[Any] | None = None
-        over = False
+        finalize = run.function(finalize_func.name)
+        state: list[Any] = []
+        begun = over = False
+
+        def finish() -> None:
+            if begun and not over:
+                finalize([*state, *finalize_func_other_args])
 
         def advance() -> Element:
-            nonlocal state, over
+            nonlocal begun, over
             if over:
                 raise End
-            if state is None:
-                state = run.function(init_func.name)(list(init_func_other_args))
+            if not begun:
+                state.extend(run.function(init_func.name)(list(init_func_other_args)))
+                begun = True
             try:
                 return call([*state, *next_func_other_args])
             except errors.OutOfRangeError:
+                finish()
                 over = True
-                run.function(finalize_func.name)([*state, *finalize_func_other_args])
                 raise End from None
 
+        weakref.finalize(advance, finish).atexit = False
         return advance
 
     return Dataset(walk, UNKNOWN, "GeneratorDataset")
