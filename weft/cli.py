@@ -1,13 +1,15 @@
-"""The command line: `weft run SCRIPT [ARGS]`."""
+"""The command line: `weft run SCRIPT [ARGS]`, `weft launch [OPTIONS] SCRIPT [ARGS]`."""
 
 from __future__ import annotations
 
 import sys
 
 _USAGE = """usage: weft run [-m] SCRIPT [ARGS ...]
+       weft launch [--ps N] [--workers N] [--chief] SCRIPT [ARGS ...]
        weft --version
 
-  run   runs a TensorFlow 1 program, unmodified: `import tensorflow` gives weft
+  run      runs a TensorFlow 1 program, unmodified: `import tensorflow` gives weft
+  launch   runs one on each task of a cluster on this machine, until its workers have ended
 """
 
 
@@ -24,6 +26,10 @@ def main(argv: list[str] | None = None) -> None:
             run_module(args[2], args[3:])
         else:
             run_script(args[1], args[2:])
+    elif args and args[0] == "launch":
+        from weft.launch import launch
+
+        sys.exit(launch(args[1:]))
     elif args and args[0] in ("-V", "--version"):
         import weft
 
