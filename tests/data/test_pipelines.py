@@ -216,3 +216,23 @@ def test_datasets_and_optionals_are_arguments_of_functions():
     sums = first(tf.data.Dataset.range(3, 9), tf.data.experimental.Optional.from_value(np.int64(4)))
     with tf.Session() as session:
         assert session.run(sums) == 7
+
+
+def test_elements_overtake_each_other_where_that_is_allowed():
+    go_on = threading.Event()
+
+    def first_is_slow(x):
+        if x == 0:
+            go_on.wait(10)
+        return x
+
+    dataset = tf.data.Dataset.range(4).map(
+        lambda x: tf.py_func(first_is_slow, [x], tf.int64), num_parallel_calls=2
+    )
+    options = tf.data.Options()
+    options.experimental_deterministic = False
+    element = tf.data.make_one_shot_iterator(dataset.with_options(options)).get_next()
+    with tf.Session() as session:
+        assert session.run(element) == 1
+        go_on.set()
+        assert sorted(session.run(element) for _ in range(3)) == [0, 2, 3]

@@ -195,8 +195,11 @@ class DatasetV2:
         return dataset
 
     def _with_options(self) -> DatasetV2:
-        """What is walked: advice about threads and fusion is for TensorFlow's runtime."""
-        return self
+        """What is walked: elements may overtake each other if that is allowed; other advice is for TensorFlow's
+        runtime."""
+        if self.options().experimental_deterministic is not False:
+            return self
+        return self._made("OptimizeDataset", optimizations=tf.constant(["make_sloppy"]))
 
     # -- sources -------------------------------------------------------------------------------------
 

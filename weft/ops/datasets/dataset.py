@@ -31,6 +31,7 @@ class Run:
 
     def __init__(self, functions: Any, resources: Any):
         self._functions, self._resources = functions, resources
+        self.sloppy = False  # whether elements may overtake each other
         self._cancelled = False
         self._waiting: weakref.WeakSet[Any] = weakref.WeakSet()  # what has a method `cancel`
         self._lock = threading.Lock()

@@ -25,12 +25,6 @@ def _unchanged(ctx: Any, input_dataset: Any, *rest: Any) -> Dataset:
 
 for _name, _args, _attrs, _old in (
     ("ModelDataset", "", "algorithm: int = 0; cpu_budget: int = 0", False),
-    (
-        "OptimizeDataset",
-        "optimizations: string",
-        "optimization_configs: list(string) = []",
-        False,
-    ),
     ("MaxIntraOpParallelismDataset", "max_intra_op_parallelism: int64", "", True),
     ("PrivateThreadPoolDataset", "num_threads: int64", "", True),
     ("NonSerializableDataset", "", "", True),
@@ -41,6 +35,24 @@ for _name, _args, _attrs, _old in (
     dataset_op(
         _name, ", ".join(["input_dataset: variant", *filter(None, [_args])]), _attrs, old=_old
     )(_unchanged)
+
+
+@dataset_op(
+    "OptimizeDataset",
+    "input_dataset: variant, optimizations: string",
+    "optimization_configs: list(string) = []",
+)
+def optimize_dataset(ctx, input_dataset, optimizations):
+    """The elements as they are, but for `make_sloppy`: what is ready may overtake what is not."""
+    source = as_dataset(input_dataset)
+    if b"make_sloppy" not in optimizations.tolist():
+        return source
+
+    def walk(run: Run) -> Walk:
+        run.sloppy = True
+        return source.walk(run)
+
+    return Dataset(walk, source.cardinality, "OptimizeDataset")
 
 
 @dataset_op("IgnoreErrorsDataset", "input_dataset: variant", old=True)

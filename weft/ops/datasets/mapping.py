@@ -88,7 +88,7 @@ def parallel_map_dataset(
         call = _caller(run, f, other_arguments, not preserve_cardinality)
         if run.is_compiled(f.name):  # a call costs less than to have another thread make it
             return lambda: call(before())
-        return _ahead(before, call, count, sloppy)
+        return _ahead(before, call, count, sloppy or run.sloppy)
 
     return Dataset(walk, source.cardinality, "ParallelMapDataset")
 
