@@ -113,3 +113,24 @@ def test_installing_twice_and_taking_back():
     assert "tensorflow" not in sys.modules or "tensorflow" in before
     with pytest.raises(ImportError):
         import tensorflow.nothing
+
+
+def test_modules_of_messages_and_words_of_saved_models(tmp_path):
+    source = (
+        "from tensorflow.core.protobuf import saved_model_pb2, config_pb2\n"
+        "from tensorflow.core.framework.types_pb2 import DT_FLOAT\n"
+        "from tensorflow.python.saved_model import builder, tag_constants\n"
+        "from tensorflow.python.saved_model.signature_constants import PREDICT_INPUTS\n"
+        "import tensorflow as tf\n"
+        "assert builder.SavedModelBuilder is tf.saved_model.Builder\n"
+        "assert config_pb2.ConfigProto is tf.ConfigProto\n"
+        "model = saved_model_pb2.SavedModel(saved_model_schema_version=1)\n"
+        "try:\n"
+        "    import tensorflow.core.protobuf.none_pb2\n"
+        "except ModuleNotFoundError as e:\n"
+        "    print(model.saved_model_schema_version, DT_FLOAT, tag_constants.SERVING, PREDICT_INPUTS, e.name)\n"
+    )
+    done = run(tmp_path, source)
+    assert done.stdout.split() == [
+        *("1", "1", "serve", "inputs", "tensorflow.core.protobuf.none_pb2")
+    ], done.stderr

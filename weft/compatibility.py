@@ -72,6 +72,8 @@ def _module_for(name: str) -> ModuleType:
         return _module_for(f"{_ROOT}.{rest}" if rest else _ROOT)
     elif internals.is_module(name):
         module = internals.module(name)
+    elif below == "core" or below.startswith("core."):
+        return _of_messages(name)
     else:
         at: Any = importlib.import_module("weft")
         for part in below.split("."):
@@ -95,6 +97,18 @@ def _module_for(name: str) -> ModuleType:
     keys = ("__spec__", "__loader__", "__package__", "__path__", "__file__")
     module.__dict__["_weft_import_state"] = {k: module.__dict__.get(k) for k in keys}
     return module
+
+
+def _of_messages(name: str) -> ModuleType:
+    """What stands for a module of `tensorflow.core`: `tensorflow.core.protobuf.saved_model_pb2` has messages."""
+    if not name.endswith("_pb2"):
+        return ModuleType(name)  # a package
+    from weft import proto
+
+    try:
+        return proto.file_module(name.removesuffix("_pb2").replace(".", "/") + ".proto")
+    except ValueError as e:
+        raise ModuleNotFoundError(f"No module named '{name}': {e}", name=name) from None
 
 
 def _inside_contrib(below: str) -> ModuleType | None:

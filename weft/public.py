@@ -218,3 +218,4 @@ for _name, _module in (
 ):
     lazy(f"keras.datasets.{_name}", f"weft.datasets.{_module}")
 lazy("keras.utils", "weft.datasets.cache")
+lazy("contrib.eager", "weft.train.eager_saver")

@@ -121,14 +121,15 @@ def test_closing_a_session_cancels_its_steps(connect):
         try:
             sess.run(item)
         except tf.errors.OpError as e:
-            caught.append(type(e))
+            caught.append(e)
 
     thread = threading.Thread(target=wait)
     thread.start()
     time.sleep(0.2)
     sess.close()
     thread.join(10)
-    assert not thread.is_alive() and caught[0] is tf.errors.CancelledError
+    assert not thread.is_alive() and type(caught[0]) is tf.errors.CancelledError
+    assert "Session::Close" in caught[0].message
 
 
 def test_a_step_in_parts(connect):
@@ -257,6 +258,17 @@ def test_a_port_in_use_is_refused(server):
     address = server.target[len("grpc://") :]
     with pytest.raises(tf.errors.UnknownError, match=address.replace(".", r"\.")):
         tf.train.Server({"local": [address]})
+
+
+def test_an_address_without_a_port_is_refused():
+    with pytest.raises(tf.errors.InvalidArgumentError, match="port"):
+        tf.train.Server({"local": ["localhost"]})
+
+
+def test_a_reset_of_nobody_ends_in_time():
+    config = tf.ConfigProto(operation_timeout_in_ms=50)
+    with pytest.raises(tf.errors.DeadlineExceededError):
+        tf.Session.reset("grpc://localhost:1", ["c"], config=config)
 
 
 def test_a_master_that_does_not_answer():

@@ -144,3 +144,21 @@ def test_the_same_plan_takes_any_rank(session):
     y = tf.reduce_sum(tf.exp(x) - 1)
     for shape in ((), (3,), (2, 0), (2, 3, 4), (3,)):
         assert session.run(y, {x: np.zeros(shape)}) == 0
+
+
+def test_shapes_that_come_out_of_a_branch_do_not_hinder_compiling():
+    """The branch draws random numbers, so it has state; the shapes that its gradient needs do not follow from it."""
+    with tf.Graph().as_default(), testing.tier("compile"), tf.Session() as session:
+        x = tf.placeholder(tf.float32, [None, 4])
+        training = tf.placeholder_with_default(False, [])
+        y = tf.layers.dropout(x, 0.5, training=training)
+        gradient = tf.gradients(y, x)[0]
+        for size in (3, 2):
+            for chosen in (True, False):
+                feeds = {x: np.ones((size, 4)), training: chosen}
+                value, slope = session.run([y, gradient], feeds)
+                np.testing.assert_allclose(value, slope, rtol=1e-6)
+                assert (slope == 1).all() == (not chosen)
+        text = session.plan([y, gradient], feeds).describe()
+    assert "interpreted" not in text
+    assert "compiled for" in text

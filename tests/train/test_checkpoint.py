@@ -1,5 +1,6 @@
 """tf.train.Checkpoint: what is found from an object, what waits, what the status says; in graphs and eagerly."""
 
+import collections
 import contextlib
 import gc
 
@@ -312,6 +313,18 @@ class TestWhatIsFound:
         node = Node()
         node.named = {1: variable(1.0)}
         with pytest.raises(ValueError, match="Unable to save the object DictWrapper"):
+            tf.train.Checkpoint(node=node).save(str(tmp_path / "c"))
+
+    def test_ordered_dicts_stay_so(self, mode, tmp_path):
+        node = Node()
+        node.named = collections.OrderedDict(b=variable(1.0), a=variable(2.0))
+        node.named.move_to_end("b")
+        assert isinstance(node.named, collections.OrderedDict) and list(node.named) == ["a", "b"]
+        path = tf.train.Checkpoint(node=node).save(str(tmp_path / "c"))
+        keys = {n for n, _ in tf.train.list_variables(path)}
+        assert "node/named/a/.ATTRIBUTES/VARIABLE_VALUE" in keys
+        assert mode(node.named.popitem(last=False)[1]) == 2.0
+        with pytest.raises(ValueError, match="Unable to save the object OrderedDictWrapper"):
             tf.train.Checkpoint(node=node).save(str(tmp_path / "c"))
 
     def test_names_are_unique_unless_they_are_replaced(self, mode):

@@ -105,9 +105,16 @@ class MasterSession:
         if request.partial_run_handle:
             results = self.session._advance(request.partial_run_handle, handler, feeds, values)
         else:
-            results = self.session._step(
-                handler, tuple(feeds), values, request.options, response.metadata, step
-            )
+            try:
+                results = self.session._step(
+                    handler, tuple(feeds), values, request.options, response.metadata, step
+                )
+            except errors.CancelledError:
+                if not self.session._closed:
+                    raise
+                raise errors.CancelledError(
+                    None, None, "Step was cancelled by an explicit call to `Session::Close()`."
+                ) from None
         by_tensor = dict(zip(handler.tensors, results))
         wanted = [(name, self._tensor(name, "")) for name in fetches]
         fetched = [(name, by_tensor[t], t.dtype) for name, t in wanted]

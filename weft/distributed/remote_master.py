@@ -158,10 +158,10 @@ class RemoteMaster:
 _CLOSING_MS = 5000
 
 
-def reset(target: str, containers: Any) -> None:
+def reset(target: str, containers: Any, timeout_ms: int = 0) -> None:
     """Makes the master at a target close its sessions and forget state."""
     stub = rpc.Stub(target[len("grpc://") :], "tensorflow.MasterService")
     try:
-        stub.call("Reset", proto.ResetRequest(container=containers))
+        stub.call("Reset", proto.ResetRequest(container=containers), timeout_ms)
     finally:
         stub.close()

@@ -99,9 +99,13 @@ class Server:
         spec = ClusterSpec(self._def.cluster)
         wanted = spec.task_address(*self.task)
         host, _, port = wanted.rpartition(":")
+        if not port.isdigit():
+            raise errors.InvalidArgumentError(
+                None, None, f"Could not parse port for local server from {wanted!r}."
+            )
         try:
             self._listener = rpc.Listener(host, int(port))
-        except (OSError, RuntimeError, ValueError) as e:
+        except (OSError, RuntimeError) as e:
             raise errors.UnknownError(
                 None, None, f"Could not start gRPC server at {wanted}: {e}"
             ) from None
@@ -303,12 +307,13 @@ def find(name: str, config: Any) -> Any:
     return ClusterTarget(server, wanted, config)
 
 
-def reset(name: str, containers: Any) -> None:
+def reset(name: str, containers: Any, config: Any = None) -> None:
     """Makes a server close its sessions, and forget the state of some containers, or of all."""
     containers = [c if isinstance(c, str) else c.decode() for c in containers or ()]
     server = _servers.get(_address(name))
     if server is None:
-        remote_master.reset(name, containers)
+        limit = config.operation_timeout_in_ms if config is not None else 0
+        remote_master.reset(name, containers, limit)
     else:
         server.master.forget(containers)
 

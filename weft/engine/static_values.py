@@ -7,11 +7,13 @@ is refused.
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 from weft.engine.program import Node, Program, named_positions
 
 _BRANCHING = ("If", "StatelessIf", "Case")
+_KNOWN = ("Const", "FakeParam")  # the latter stands for a value of the branch that was not taken
 _LOOPS = ("While", "StatelessWhile")
 
 
@@ -21,12 +23,7 @@ def static_inputs(program: Program, functions: Any) -> tuple[list[int], set[Any]
     if known is not None:
         return known
     program.memo["static"] = ([], set())  # a function that calls itself is refused elsewhere
-    producer: dict[int, Node] = {}
-    for node in program.nodes:
-        for slot in node.outputs:
-            if slot >= 0:
-                producer[slot] = node
-    inputs = {slot: i for i, slot in enumerate(program.inputs)}
+    sources = functools.partial(_sources, program, functions)
     wanted: set[int] = set()
     refused: set[Any] = set()
     for node in program.nodes:
@@ -39,10 +36,10 @@ def static_inputs(program: Program, functions: Any) -> tuple[list[int], set[Any]
             positions = [*positions, *inner]
         if node.decl.static_if_possible:
             optional = named_positions(node.op, node.decl.static_if_possible)
-            wanted |= _sources([node.inputs[i] for i in optional], inputs, producer) or set()
+            wanted |= sources([node.inputs[i] for i in optional]) or set()
         if not positions:
             continue
-        found = _sources([node.inputs[i] for i in positions], inputs, producer)
+        found = sources([node.inputs[i] for i in positions])
         if found is None:
             refused.add(node)
         else:
@@ -51,10 +48,9 @@ def static_inputs(program: Program, functions: Any) -> tuple[list[int], set[Any]
     return result
 
 
-def _sources(
-    stack: list[int], inputs: dict[int, int], producer: dict[int, Node]
-) -> set[int] | None:
+def _sources(program: Program, functions: Any, stack: list[int]) -> set[int] | None:
     """The program's inputs that values follow from; None where they follow from state."""
+    inputs, producer = _origins(program)
     seen: set[int] = set()
     found: set[int] = set()
     while stack:
@@ -66,12 +62,41 @@ def _sources(
             found.add(inputs[slot])
             continue
         source = producer[slot]
-        if source.decl.shape_only or source.decl.name == "Const":
+        if source.decl.shape_only or source.decl.name in _KNOWN:
+            continue
+        if source.decl.name in _BRANCHING:
+            through = _through_branches(source, source.outputs.index(slot), functions)
+            if through is None:
+                return None
+            stack.extend(through)
             continue
         if source.decl.stateful or source.derefs or source.wants_context:
             return None
         stack.extend(source.inputs)
     return found
+
+
+def _origins(program: Program) -> tuple[dict[int, int], dict[int, Node]]:
+    """Where values come from: the position of a slot among the inputs, or the node that makes it."""
+    found = program.memo.get("origins")
+    if found is None:
+        found = program.memo["origins"] = (
+            {slot: i for i, slot in enumerate(program.inputs)},
+            {slot: node for node in program.nodes for slot in node.outputs if slot >= 0},
+        )
+    return found
+
+
+def _through_branches(node: Node, output: int, functions: Any) -> list[int] | None:
+    """What an output of a branching follows from: what chooses the branch, and what each branch makes it of."""
+    slots = [node.inputs[0]]
+    for name in node.calls:
+        branch = functions.program(name)
+        inner = _sources(branch, functions, [branch.outputs[output]])
+        if inner is None:
+            return None
+        slots += [node.inputs[i + 1] for i in inner]
+    return slots
 
 
 def static_arguments(node: Node, functions: Any) -> list[int] | None:

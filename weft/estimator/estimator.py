@@ -11,7 +11,17 @@ import numpy as np
 
 import weft as tf
 from weft.estimator import exporting
-from weft.estimator.arguments import arguments_of, refuse_others, those_taken
+from weft.estimator.arguments import those_taken
+from weft.estimator.checks import (
+    batch_length,
+    check_model_fn,
+    check_steps,
+    checked_hooks,
+    chosen,
+    device_setter,
+    refuse_strategy,
+    step_of_latest_checkpoint,
+)
 from weft.estimator.cluster_role import TaskType
 from weft.estimator.inputs_of_model import ModelInputs, may_end, model_inputs
 from weft.estimator.modes import ModeKeys
@@ -28,8 +38,6 @@ from weft.train.saving_hooks import CheckpointSaverListener
 from weft.train.scaffold import Scaffold
 from weft.train.session_run_hook import SessionRunHook
 from weft.train.steps import global_step_read
-
-_MODEL_ARGUMENTS = {"features", "labels", "mode", "params", "self", "config"}
 
 
 class Evaluation(NamedTuple):
@@ -75,10 +83,10 @@ class Estimator:
         self._model_dir: str = self._config.model_dir
         self._session_config = self._config.session_config
         tf.logging.info("Using config: %s", vars(self._config))
-        self._device_fn = self._config.device_fn or _device_setter(self._config)
+        self._device_fn = self._config.device_fn or device_setter(self._config)
         if model_fn is None:
             raise ValueError("model_fn must be provided to Estimator.")
-        _check_model_fn(model_fn, params)
+        check_model_fn(model_fn, params)
         self._model_fn = model_fn
         self._params = copy.deepcopy(params or {})
         self._warm_start_settings = settings_from(warm_start_from)
@@ -156,11 +164,11 @@ class Estimator:
                 "Train has been called wrong configuration. Please use tf.estimator.train_and_evaluate which calls "
                 f"proper API according to given configuration. Current configuration: {self._config}."
             )
-        _refuse_strategy(self._config.train_distribute)
+        refuse_strategy(self._config.train_distribute)
         if steps is not None and max_steps is not None:
             raise ValueError("Can not provide both steps and max_steps.")
-        _check_steps("steps", steps)
-        _check_steps("max_steps", max_steps)
+        check_steps("steps", steps)
+        check_steps("max_steps", max_steps)
         if max_steps is not None and max_steps <= step_of_latest_checkpoint(self._model_dir):
             tf.logging.info("Skipping training since max_steps has already saved.")
             return self
@@ -213,7 +221,7 @@ class Estimator:
 
         They have `loss` and `global_step` besides those of the model, and are written as events into `eval_dir(name)`.
         """
-        _refuse_strategy(self._config.eval_distribute)
+        refuse_strategy(self._config.eval_distribute)
         all_hooks = checked_hooks(hooks)
         all_hooks.extend(self._convert_eval_steps_to_hooks(steps))
         path = checkpoint_path or self._latest_or_tell("evaluate")
@@ -222,7 +230,7 @@ class Estimator:
             return self._evaluate_run(path, built, self.eval_dir(name))
 
     def _convert_eval_steps_to_hooks(self, steps: int | None) -> list[SessionRunHook]:
-        _check_steps("steps", steps)
+        check_steps("steps", steps)
         return [] if steps is None else [evaluation.StopAfterNEvalsHook(num_evals=steps)]
 
     def _evaluate_build_graph(
@@ -294,7 +302,7 @@ class Estimator:
                 )
             spec = self._call_model_fn(inputs.features, None, ModeKeys.PREDICT, self.config)
             self._maybe_warm_start(path)
-            predictions = _chosen(spec.predictions, predict_keys)
+            predictions = chosen(spec.predictions, predict_keys)
             creator = ChiefSessionCreator(
                 checkpoint_filename_with_path=path,
                 master=self._config.master,
@@ -309,7 +317,7 @@ class Estimator:
                 if not yield_single_examples:
                     yield values
                 elif isinstance(predictions, dict):
-                    for i in range(_batch_length(values)):
+                    for i in range(batch_length(values)):
                         yield {name: value[i] for name, value in values.items()}
                 else:
                     yield from values
@@ -480,91 +488,3 @@ class _Ending:
     def __exit__(self, kind: Any, value: Any, traceback: Any) -> bool:
         with self._graph.as_default():
             return self._session.__exit__(kind, value, traceback)
-
-
-def checked_hooks(hooks: Iterable[Any] | None) -> list[SessionRunHook]:
-    """Hooks, as a new list."""
-    hooks = list(hooks or ())
-    for hook in hooks:
-        if not isinstance(hook, SessionRunHook):
-            raise TypeError(f"Hooks must be a SessionRunHook, given: {hook}")
-    return hooks
-
-
-def step_of_latest_checkpoint(folder: str) -> int:
-    """How far the model of a folder is trained."""
-    path = tf.train.latest_checkpoint(folder)
-    if not path:
-        return 0
-    reader = tf.train.NewCheckpointReader(path)
-    name = GraphKeys.GLOBAL_STEP
-    return int(reader.get_tensor(name)) if reader.has_tensor(name) else 0
-
-
-def _check_steps(what: str, steps: int | None) -> None:
-    if steps is not None and steps <= 0:
-        raise ValueError(f"Must specify {what} > 0, given: {steps}")
-
-
-def _check_model_fn(model_fn: Callable, params: Any) -> None:
-    names = arguments_of(model_fn)
-    if "features" not in names:
-        raise ValueError(f"model_fn ({model_fn}) must include features argument.")
-    if params is not None and "params" not in names:
-        raise ValueError(
-            f"model_fn ({model_fn}) does not include params argument, but params ({params}) is passed to Estimator."
-        )
-    if params is None and "params" in names:
-        tf.logging.warning(
-            "Estimator's model_fn (%s) includes params argument, but params are not passed to Estimator.",
-            model_fn,
-        )
-    refuse_others("model_fn", model_fn, _MODEL_ARGUMENTS)
-
-
-def _refuse_strategy(strategy: Any) -> None:
-    if strategy is not None:
-        raise tf.errors.UnimplementedError(
-            None,
-            None,
-            f"weft's Estimator has no distribution strategies yet (given: {strategy}). Parameter servers and workers "
-            "work, by TF_CONFIG and tf.estimator.train_and_evaluate.",
-        )
-
-
-def _device_setter(config: Any) -> Any:
-    """Variables on parameter servers, everything else on this task; None where there are no parameter servers."""
-    if config.num_ps_replicas <= 0:
-        return None
-    return tf.train.replica_device_setter(
-        ps_tasks=config.num_ps_replicas,
-        worker_device=f"/job:{config.task_type}/task:{config.task_id}",
-        merge_devices=True,
-        cluster=config.cluster_spec,
-    )
-
-
-def _chosen(predictions: Any, keys: Any) -> Any:
-    """Those predictions that are asked for."""
-    if not keys:
-        return predictions
-    if not isinstance(predictions, dict):
-        raise ValueError("predict_keys argument is not valid in case of non-dict predictions.")
-    chosen = {name: value for name, value in predictions.items() if name in keys}
-    if not chosen:
-        raise ValueError(
-            f"Expected to run at least one output from {predictions.keys()}, provided {keys}."
-        )
-    return chosen
-
-
-def _batch_length(values: dict[str, np.ndarray]) -> int:
-    """How many examples there are predictions for."""
-    lengths = {name: value.shape[0] for name, value in values.items()}
-    first = next(iter(lengths.values()))
-    for name, length in lengths.items():
-        if length != first:
-            raise ValueError(
-                f"Batch length of predictions should be same. {name} has different batch length than others."
-            )
-    return first

@@ -7,12 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 import weft as tf
-from weft.estimator.estimator import (
-    Estimator,
-    Evaluation,
-    checked_hooks,
-    step_of_latest_checkpoint,
-)
+from weft.estimator.checks import checked_hooks, step_of_latest_checkpoint
+from weft.estimator.estimator import Estimator, Evaluation
 from weft.framework.export import export
 from weft.train.scaffold import Scaffold
 from weft.train.session_run_hook import SessionRunArgs, SessionRunHook

@@ -121,7 +121,9 @@ def pandas_input_fn(
     try:
         import pandas  # type: ignore[import-untyped]  # noqa: F401
     except ImportError:
-        raise TypeError("pandas_input_fn should not be called without pandas installed") from None
+        raise TypeError(
+            "pandas_input_fn should not be called without pandas installed: pip install weft[pandas]"
+        ) from None
     _check_shuffle(shuffle)
     if not isinstance(target_column, str):
         raise TypeError("target_column must be a string type")

@@ -137,10 +137,8 @@ def build_parsing_serving_input_receiver_fn(
 
 def _placeholder_like(tensor: Any, batch_size: int | None) -> Any:
     shape = tf.TensorShape([batch_size]).concatenate(tensor.get_shape()[1:])
-    name = tensor.op.name if isinstance(tensor, Tensor) and hasattr(tensor, "op") else None
-    if name is not None and getattr(tensor, "graph", None) is None:
-        name = None  # of eager execution
-    return tf.placeholder(tensor.dtype, shape=shape, name=name)
+    op = getattr(tensor, "op", None)  # eager tensors have none
+    return tf.placeholder(tensor.dtype, shape=shape, name=op.name if op is not None else None)
 
 
 def _placeholders_like(tensors: dict[Any, Any], batch_size: int | None) -> dict[Any, Any]:

@@ -71,8 +71,11 @@ def ordered(graph: FuncGraph) -> list[Operation]:
 
 
 def is_stateful(function: FuncGraph | FunctionView) -> bool:
-    """Whether calling a function has or reads state, so that it must not be shared or folded."""
-    return any(op._decl.stateful for op in function.get_operations())
+    """Whether calling a function has or reads state, so that it must not be shared, folded or left out."""
+    return any(
+        op._decl.stateful or any(t._dtype._is_ref_dtype for t in op._inputs)
+        for op in function.get_operations()
+    )
 
 
 def add_view(function: FuncGraph | FunctionView, view: FunctionView) -> FunctionView:

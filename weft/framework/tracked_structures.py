@@ -26,8 +26,10 @@ def wrapped(value: Any) -> Any:
         return value.value
     if type(value) is list:
         return ListWrapper(value)
-    if type(value) in (dict, OrderedDict):
+    if type(value) is dict:
         return DictWrapper(value)
+    if type(value) is OrderedDict:
+        return OrderedDictWrapper(value)
     return value
 
 
@@ -239,8 +241,17 @@ class ListWrapper(TrackedStructure, list):  # type: ignore[misc]
         raise TypeError("unhashable type: 'ListWrapper'")
 
 
-class DictWrapper(TrackedStructure, dict):  # type: ignore[misc]
-    """A dict that was assigned to an attribute of a trackable object. Values under strings are dependencies."""
+class _TrackedDict(TrackedStructure):
+    """What dicts share that were assigned to attributes of trackable objects. Values under strings are dependencies."""
+
+    # What the dict has, of whichever kind it is.
+    get: Any
+    items: Any
+    __getitem__: Any
+    __iter__: Any
+    __len__: Any
+    __contains__: Any
+    __reversed__: Any
 
     def __init__(self, elements: Any = ()):
         super().__init__()
@@ -260,7 +271,7 @@ class DictWrapper(TrackedStructure, dict):  # type: ignore[misc]
             value = wrapped(value)
             if isinstance(value, Trackable):
                 self._unsaveable = f"it has a dependency under {key!r}, which is no string."
-        dict.__setitem__(self, key, value)
+        super().__setitem__(key, value)  # type: ignore[misc]
 
     def update(self, *args: Any, **kwargs: Any) -> None:
         for key, value in dict(*args, **kwargs).items():
@@ -274,15 +285,15 @@ class DictWrapper(TrackedStructure, dict):  # type: ignore[misc]
     def __delitem__(self, key: Any) -> None:
         if isinstance(self.get(key), Trackable):
             self._unsaveable = _CHANGED
-        dict.__delitem__(self, key)
+        super().__delitem__(key)  # type: ignore[misc]
 
     def pop(self, key: Any, *default: Any) -> Any:
         if isinstance(self.get(key), Trackable):
             self._unsaveable = _CHANGED
-        return dict.pop(self, key, *default)
+        return super().pop(key, *default)  # type: ignore[misc]
 
-    def popitem(self) -> Any:
-        key = next(reversed(self))
+    def popitem(self, last: bool = True) -> Any:
+        key = next(reversed(self) if last else iter(self))
         return key, self.pop(key)
 
     def clear(self) -> None:
@@ -303,7 +314,15 @@ class DictWrapper(TrackedStructure, dict):  # type: ignore[misc]
         return type(self)(copy.deepcopy(dict(self), memo))
 
     def __repr__(self) -> str:
-        return f"DictWrapper({dict.__repr__(self)})"
+        return f"{type(self).__name__}({dict(self)})"
 
     def __hash__(self) -> int:  # type: ignore[override]
-        raise TypeError("unhashable type: 'DictWrapper'")
+        raise TypeError(f"unhashable type: '{type(self).__name__}'")
+
+
+class DictWrapper(_TrackedDict, dict):  # type: ignore[misc]
+    """A dict."""
+
+
+class OrderedDictWrapper(_TrackedDict, OrderedDict):  # type: ignore[misc]
+    """A dict that knows more of its order."""

@@ -17,7 +17,16 @@ from weft.framework import registry
 _NAMES = Path(__file__).with_name("internal_names.txt.gz")  # by tools/internal_names.py
 ROOT = "tensorflow.python"
 # Modules of weft that have what one of TensorFlow's has beyond its public names.
-_COUNTERPARTS = {"util.nest": "weft.framework.nest"}
+_COUNTERPARTS = {
+    "saved_model.constants": "weft.saved_model.words",
+    "saved_model.loader_impl": "weft.saved_model.loading",
+    "saved_model.signature_constants": "weft.saved_model.words",
+    "saved_model.tag_constants": "weft.saved_model.words",
+    "training.tracking.base": "weft.framework.trackable",
+    "training.tracking.data_structures": "weft.framework.tracked_structures",
+    "training.tracking.tracking": "weft.framework.tracked_structures",
+    "util.nest": "weft.framework.nest",
+}
 
 
 @functools.cache

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import secrets
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -47,7 +48,13 @@ def local_devices(config: Any = None) -> list[Device]:
     gpus = min(counts.get("GPU", found), found)
     devices = [Device(f"{LOCAL}/device:CPU:{i}", "CPU", i) for i in range(cpus)]
     devices += [Device(f"{LOCAL}/device:GPU:{i}", "GPU", i, i, 16 << 30) for i in range(gpus)]
-    return devices
+    return [replace(d, incarnation=_life() + n) for n, d in enumerate(devices)]
+
+
+@functools.cache
+def _life() -> int:
+    """Tells this process from those before and after it."""
+    return secrets.randbits(62)
 
 
 def jax_device(device: Device) -> Any:

@@ -110,6 +110,10 @@ class FunctionPrograms:
             return f"{op._name} needs values while compiling that follow from a loop or from state"
         return ""
 
+    def is_compilable(self, name: str) -> bool:
+        """Whether XLA can take all of a function."""
+        return not self._why_function(name)
+
     def _why_function(self, name: str) -> str:
         try:
             program = self.program(name)

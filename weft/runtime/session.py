@@ -416,7 +416,7 @@ class Session(BaseSession):
                 None,
                 "Session.reset needs the target of a server: a local session's state ends with it.",
             )
-        reset_target(target, containers)
+        reset_target(target, containers, config)
 
 
 class InteractiveSession(BaseSession):

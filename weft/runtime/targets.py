@@ -63,11 +63,11 @@ def find_target(name: str, config: Any) -> Any:
     )
 
 
-def reset_target(name: str, containers: Any) -> None:
+def reset_target(name: str, containers: Any, config: Any = None) -> None:
     """Forgets the state that a target keeps."""
     known = _known(name)
     if known is None:
         raise errors.NotFoundError(
             None, None, f"There is no server at {name!r} whose state could be reset."
         )
-    known.reset(name, containers)
+    known.reset(name, containers, config)

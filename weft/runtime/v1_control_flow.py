@@ -136,6 +136,7 @@ class _Scope:
         self.source: dict[Tensor, Operation] = {t: op for op in ops for t in op._outputs}
         self.conditions: dict[Operation, frozenset] = {}
         self.merge_on: dict[Operation, Tensor] = {}  # Merge -> predicate
+        self.run_once: set[Operation] = set()  # those of the branches that have state or effects
 
     def lowered(self, outputs: list[Tensor], targets: list[Operation]) -> list[Operation]:
         """The operations with If and While in place of others, in an order to run them in."""
@@ -415,7 +416,13 @@ class _Scope:
                 next(t for t in m._inputs if (predicate, branch) in self._of(t)) for m in merges
             ]
             results.append(ends)
-            members.append(self._branch_members(ends, predicate, branch, entries, controls))
+            found = self._branch_members(ends, predicate, branch, entries, controls)
+            members.append(found)
+            # What only computes may be computed again where the gradient needs it. A random number may not.
+            once = {op for op in found if _has_effects([op])}
+            if not once.isdisjoint(self.run_once):
+                raise NotOrdinary
+            self.run_once |= once
         inside: list[list[Tensor]] = [[], []]
         inputs = []
         for outer, by_branch in entries.values():
@@ -543,6 +550,8 @@ def _with_region(
             if op not in inside:
                 inside.add(op)
                 stack.append(op)
+    # So does what lies between two of its operations, which could not run before it nor after it.
+    inside = _closure(inside, after) & _closure(inside, before)
     members = [op for op in in_order_of_creation(ops) if op in inside]
     inputs: dict[Tensor, None] = {}
     outputs: dict[Tensor, None] = {}
@@ -569,7 +578,7 @@ def _with_region(
     return [op for op in ops if op not in inside] + [new]
 
 
-def _closure(start: list[Operation], edges: dict[Operation, list[Operation]]) -> set[Operation]:
+def _closure(start: Iterable[Operation], edges: dict[Operation, list[Operation]]) -> set[Operation]:
     found = set(start)
     stack = list(start)
     while stack:

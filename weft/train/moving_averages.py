@@ -154,8 +154,11 @@ class ExponentialMovingAverage:
             moves = []
             for var in var_list:
                 key = var.experimental_ref()
+                # Read here, not where the graph has read the variable before: a program asks for averages
+                # of what its training step leaves behind by a control dependency on the step.
+                now = var.read_value() if isinstance(var, Variable) else var
                 moves.append(
-                    assign_moving_average(self._averages[key], var, decay, key in debiased)
+                    assign_moving_average(self._averages[key], now, decay, key in debiased)
                 )
             return tf.group(*moves, name=scope)
 

@@ -407,6 +407,23 @@ def shuffled(g):
         twice = g.raw.RepeatDataset(input_dataset=made, count=int64(g, 2), **scalars(g).attrs)
         for step in scalars(g).walk(twice, 18):
             yield step
+    rows = Elements(g, ("int64", [None]), ("string", [None]))
+    table = ([7, 5, 3, 2, 1, 8, 9], "int64"), ([b"a", b"b", b"c", b"d", b"e", b"f", b"g"], "string")
+    for buffer, times, left in ((3, 1, 3), (7, 1, 3), (50, 2, 5), (4, 2, 5), (1, 1, 3)):
+        whole = Elements(g, ("int64", []), ("string", []))
+        made = g.raw.ShuffleDataset(
+            input_dataset=slices(g, *table),
+            buffer_size=int64(g, buffer),
+            seed=int64(g, 5),
+            seed2=int64(g, 2),
+            **whole.attrs,
+        )
+        made = g.raw.RepeatDataset(input_dataset=made, count=int64(g, times), **whole.attrs)
+        for step in whole.walk(made, 7 * times):
+            yield step
+        made = g.raw.BatchDataset(input_dataset=made, batch_size=int64(g, 3), **rows.attrs)
+        for step in rows.walk(made, left):
+            yield step
     none = g.raw.ShuffleDataset(
         input_dataset=numbers(g, 9),
         buffer_size=int64(g, 0),

@@ -58,6 +58,20 @@ def _batches(
     if size <= 0:
         raise invalid("Batch size must be greater than zero.")
 
+    rows_of_source = source.rows if put_together is stacked else None
+
+    def whole_batches(run: Run) -> Walk:
+        assert rows_of_source is not None
+        before = rows_of_source.batches(run, size)
+
+        def advance() -> Element:
+            batch = before()
+            if drop_remainder and len(batch[0]) < size:
+                raise End
+            return batch
+
+        return advance
+
     def walk(run: Run) -> Walk:
         before: Walk | None = source.walk(run)
 
@@ -79,7 +93,7 @@ def _batches(
     known = source.cardinality
     if known >= 0:
         known = known // size if drop_remainder else -(-known // size)
-    return Dataset(walk, known, kind)
+    return Dataset(whole_batches if rows_of_source else walk, known, kind)
 
 
 @dataset_op("BatchDataset", "input_dataset: variant, batch_size: int64")

@@ -40,6 +40,10 @@ class Run:
         """A function of the graph, to be called with arrays."""
         return self._functions.callable(name, self._resources)
 
+    def is_compiled(self, name: str) -> bool:
+        """Whether XLA takes all of a function."""
+        return self._functions.is_compilable(name)
+
     def shared(self, key: Any, make: Callable[[], Any]) -> Any:
         """What all walks of this run share."""
         with self._lock:
@@ -69,13 +73,75 @@ class Run:
             raise errors.CancelledError(None, None, "Iterator was cancelled: its session is closed")
 
 
-class Dataset:
-    """Elements of a kind, as often as somebody walks over them."""
+class Rows:
+    """Rows of arrays in some order: datasets that only choose among rows hand on their numbers.
 
-    def __init__(self, walk: Callable[[Run], Walk], cardinality: int = UNKNOWN, kind: str = ""):
+    `numbers(run)` begins a walk: a function of how many numbers are wanted, which gives fewer at the end.
+    """
+
+    def __init__(self, table: list[Any], numbers: Callable[[Run], Callable[[int], list[int]]]):
+        self.table, self.numbers = table, numbers
+
+    _AT_ONCE = 64
+
+    def walk(self, run: Run) -> Walk:
+        """The rows one by one, each as a view."""
+        following, table = self.numbers(run), self.table
+        ready: list[int] = []
+
+        def advance() -> Element:
+            nonlocal ready
+            if not ready:
+                run.check()
+                ready = following(self._AT_ONCE)[::-1]
+                if not ready:
+                    raise End
+            number = ready.pop()
+            return [row_of(array, number) for array in table]
+
+        return advance
+
+    def batches(self, run: Run, size: int) -> Walk:
+        """So many rows at once, those of the last batch fewer."""
+        following, table = self.numbers(run), self.table
+
+        def advance() -> Element:
+            run.check()
+            numbers = following(size)
+            if not numbers:
+                raise End
+            return [array.take(numbers, 0) for array in table]
+
+        return advance
+
+
+def row_of(array: Any, i: int) -> Any:
+    """One row of an array; of an array of variants what is in it."""
+    row = array[i : i + 1].reshape(array.shape[1:])
+    if array.dtype == object and not row.ndim and not isinstance(row.item(), (bytes, str)):
+        return row.item()
+    return row
+
+
+class Dataset:
+    """Elements of a kind, as often as somebody walks over them; `rows` where they are rows of arrays."""
+
+    def __init__(
+        self,
+        walk: Callable[[Run], Walk],
+        cardinality: int = UNKNOWN,
+        kind: str = "",
+        rows: Rows | None = None,
+    ):
         self.walk = walk
         self.cardinality = cardinality
         self.kind = kind
+        self.rows = rows
+
+    @classmethod
+    def of(cls, rows: Rows, cardinality: int, kind: str) -> Dataset:
+        """A dataset of rows of arrays."""
+        return cls(rows.walk, cardinality, kind, rows)
 
     def __repr__(self) -> str:
         return f"<{self.kind or 'dataset'}>"

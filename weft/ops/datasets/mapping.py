@@ -84,8 +84,11 @@ def parallel_map_dataset(
     source, count = as_dataset(input_dataset), workers(num_parallel_calls)
 
     def walk(run: Run) -> Walk:
+        before = source.walk(run)
         call = _caller(run, f, other_arguments, not preserve_cardinality)
-        return _ahead(source.walk(run), call, count, sloppy)
+        if run.is_compiled(f.name):  # a call costs less than to have another thread make it
+            return lambda: call(before())
+        return _ahead(before, call, count, sloppy)
 
     return Dataset(walk, source.cardinality, "ParallelMapDataset")
 

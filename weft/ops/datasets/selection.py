@@ -6,12 +6,15 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from weft.ops.datasets.dataset import (
     INFINITE,
     UNKNOWN,
     Dataset,
     Element,
     End,
+    Rows,
     Run,
     Walk,
     as_dataset,
@@ -131,6 +134,9 @@ def shard_dataset(ctx, input_dataset, num_shards, index, *, require_non_empty):
 
 def repeated(source: Dataset, count: int) -> Dataset:
     """A dataset again and again."""
+    total = scaled(source.cardinality, count)
+    if source.rows is not None:
+        return Dataset.of(_repeated_rows(source.rows, count), total, "RepeatDataset")
 
     def walk(run: Run) -> Walk:
         left, before = count, None if count == 0 else source.walk(run)
@@ -153,7 +159,32 @@ def repeated(source: Dataset, count: int) -> Dataset:
 
         return advance
 
-    return Dataset(walk, scaled(source.cardinality, count), "RepeatDataset")
+    return Dataset(walk, total, "RepeatDataset")
+
+
+def _repeated_rows(rows: Rows, count: int) -> Rows:
+    def numbers(run: Run) -> Callable[[int], list[int]]:
+        left, seen = count, False
+        following = rows.numbers(run)
+
+        def advance(n: int) -> list[int]:
+            nonlocal left, seen, following
+            found: list[int] = []
+            while left and len(found) < n:
+                some = following(n - len(found))
+                found += some
+                seen = seen or bool(some)
+                if len(found) < n:
+                    run.check()
+                    left = left - 1 if seen else 0
+                    if left:
+                        following = rows.numbers(run)
+                        seen = seen and count > 0
+            return found
+
+        return advance
+
+    return Rows(rows.table, numbers)
 
 
 @dataset_op("RepeatDataset", "input_dataset: variant, count: int64")
@@ -273,6 +304,65 @@ def _shuffled(
     return Dataset(walk, scaled(source.cardinality, epochs), kind)
 
 
+def _shuffled_rows(source: Dataset, buffer_size: int, words: Callable[[], RandomWords]) -> Dataset:
+    """As `_shuffled`, of one epoch of rows: numbers are drawn by the hundred."""
+    assert source.rows is not None
+    before = source.rows.numbers
+
+    def numbers(run: Run) -> Callable[[int], list[int]]:
+        random, following = words(), before(run)
+        ring: list[int] = []
+        start = 0
+        over = False
+
+        def end() -> None:
+            nonlocal ring, over
+            over = True
+            # From now on the first is at the end, where it is cheap to remove.
+            ring = (ring[start:] + ring[:start])[::-1]
+
+        def advance(n: int) -> list[int]:
+            nonlocal ring, start
+            while not over and len(ring) < buffer_size:
+                run.check()
+                wanted = min(buffer_size - len(ring), 1 << 16)
+                some = following(wanted)
+                ring += some
+                if len(some) < wanted:
+                    end()
+            found: list[int] = []
+            while len(found) < n and not over:
+                # The buffer stays full: what is new takes the place of the first, and that of the drawn one.
+                wanted = n - len(found)
+                new = following(wanted)
+                steps = np.arange(start, start + len(new))
+                drawn = (steps + random.some(len(new)) % buffer_size) % buffer_size
+                for i, front, number in zip(
+                    drawn.tolist(), (steps % buffer_size).tolist(), new, strict=True
+                ):
+                    found.append(ring[i])
+                    ring[i] = ring[front]
+                    ring[front] = number
+                start = (start + len(new)) % buffer_size
+                if len(new) < wanted:
+                    end()
+            wanted = min(n - len(found), len(ring))
+            if over and wanted:
+                left = np.arange(len(ring), len(ring) - wanted, -1)
+                for i in (random.some(wanted) % left).tolist():
+                    front = ring.pop()
+                    if i:
+                        found.append(ring[-i])
+                        ring[-i] = front
+                    else:
+                        found.append(front)
+            return found
+
+        return advance
+
+    return Dataset.of(Rows(source.rows.table, numbers), source.cardinality, "ShuffleDataset")
+
+
 @dataset_op(
     "ShuffleDataset",
     "input_dataset: variant, buffer_size: int64, seed: int64, seed2: int64",
@@ -288,7 +378,10 @@ def shuffle_dataset(ctx, input_dataset, buffer_size, seed, seed2, *, reshuffle_e
             return RandomWords(ctx.xp, *seeds)
         return RandomWords(ctx.xp, of_walks.next(), of_walks.next())
 
-    return _shuffled(as_dataset(input_dataset), int(buffer_size), 1, words, "ShuffleDataset")
+    source, size = as_dataset(input_dataset), int(buffer_size)
+    if source.rows is not None and size > 0:
+        return _shuffled_rows(source, size, words)
+    return _shuffled(source, size, 1, words, "ShuffleDataset")
 
 
 @dataset_op(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from weft.ops.datasets.dataset import (
     Dataset,
     Element,
     End,
+    Rows,
     Run,
     Walk,
     dataset_op,
@@ -52,31 +54,19 @@ def tensor_slice_dataset(ctx, components):
         )
     count = sizes.pop()
     assert count is not None
-    return Dataset(lambda run: _slices(components, count), count, "TensorSliceDataset")
+    size = count
 
+    def numbers(run: Run) -> Callable[[int], list[int]]:
+        at = 0
 
-def _slices(components: list[Any], count: int) -> Walk:
-    i = 0
+        def following(n: int) -> list[int]:
+            nonlocal at
+            first, at = at, min(at + n, size)
+            return list(range(first, at))
 
-    def advance() -> Element:
-        nonlocal i
-        if i >= count:
-            raise End
-        i += 1
-        return [_row(c, i - 1) for c in components]
+        return following
 
-    return advance
-
-
-def _row(array: Any, i: int) -> Any:
-    row = array[i : i + 1].reshape(array.shape[1:])
-    return (
-        row.item() if array.dtype == object and not row.ndim and not _is_text(row.item()) else row
-    )
-
-
-def _is_text(value: Any) -> bool:
-    return isinstance(value, (bytes, str))
+    return Dataset.of(Rows(list(components), numbers), count, "TensorSliceDataset")
 
 
 @dataset_op(
@@ -148,12 +138,26 @@ class RandomWords:
         self._key, self._counter = philox.key_and_counter(seed, seed2)
         self._words: list[int] = []
 
+    def _draw(self, at_least: int) -> None:
+        count = -(-at_least // self._AT_ONCE) * self._AT_ONCE
+        words = philox.words32(self._xp, self._key, self._counter, count)
+        self._counter = philox.advance(self._xp, self._counter, count // 4)
+        self._words = words[::-1].tolist() + self._words
+
     def next(self) -> int:
         if not self._words:
-            words = philox.words32(self._xp, self._key, self._counter, self._AT_ONCE)
-            self._counter = philox.advance(self._xp, self._counter, self._AT_ONCE // 4)
-            self._words = words[::-1].tolist()
+            self._draw(1)
         return self._words.pop()
+
+    def some(self, count: int) -> np.ndarray:
+        """So many of the next words."""
+        missing = count - len(self._words)
+        if missing > 0:
+            self._draw(missing)
+        rest = len(self._words) - count
+        words = self._words[rest:]
+        del self._words[rest:]
+        return np.array(words[::-1], np.int64)
 
 
 def seeds_of(seed: Any, seed2: Any) -> tuple[int, int]:

@@ -106,7 +106,8 @@ def _gradient_shape(
     channels = merge_dim(dy[axis], x[axis])
     for v in (scale, mean, variance):
         channels = merge_dim(channels, vector(v)[0])
-    return (*dy[:axis], channels, *dy[axis + 1 :]), (channels,), (channels,), (), ()
+    # The last two are scalars that nobody needs. TensorFlow says that they are vectors, and so do its graphs.
+    return (*dy[:axis], channels, *dy[axis + 1 :]), (channels,), (channels,), None, None
 
 
 def _declare(version: str, parameter: str, attrs: str) -> tuple[OpDecl, OpDecl]:
