@@ -14,15 +14,15 @@ import python_source
 import tensorflow as tf
 from progress import Progress
 
-WINDOW, BATCH, DIMENSIONS, NOISE = 3, 512, 64, 64
+WINDOW, BATCH, DIMENSIONS, NOISE = 3, 256, 64, 64
 ASKED = ["self", "int", "if", "read", "key", "ValueError", "start", "False"]
 
 
 def main():
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    options.add_argument("--steps", type=int, default=20000)
-    options.add_argument("--characters", type=int, default=6000000, help="how much text to read")
-    options.add_argument("--words", type=int, default=4000, help="how many words to know")
+    options.add_argument("--steps", type=int, default=10000)
+    options.add_argument("--characters", type=int, default=3000000, help="how much text to read")
+    options.add_argument("--words", type=int, default=2000, help="how many words to know")
     options = options.parse_args()
 
     text = re.findall(r"[A-Za-z_]+", python_source.read(options.characters))
@@ -47,7 +47,7 @@ def main():
     vectors = tf.nn.embedding_lookup(embedding, words)
     losses = tf.nn.nce_loss(weights, biases, neighbours, vectors, NOISE, len(ids))
     loss = tf.reduce_mean(losses)
-    train = tf.train.AdamOptimizer(3e-3).minimize(loss)
+    train = tf.train.GradientDescentOptimizer(1.0).minimize(loss)
 
     # Words are near each other when their vectors point the same way.
     directions = tf.nn.l2_normalize(embedding, 1)
