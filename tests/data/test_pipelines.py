@@ -206,3 +206,13 @@ def test_sparse_elements():
     (batch,) = all_of(rows.batch(3))
     np.testing.assert_array_equal(batch.indices, [[0, 1], [2, 0]])
     assert batch.dense_shape.tolist() == [3, 2]
+
+
+def test_datasets_and_optionals_are_arguments_of_functions():
+    @tf.function
+    def first(dataset, otherwise):
+        return tf.data.experimental.get_single_element(dataset.take(1)) + otherwise.get_value()
+
+    sums = first(tf.data.Dataset.range(3, 9), tf.data.experimental.Optional.from_value(np.int64(4)))
+    with tf.Session() as session:
+        assert session.run(sums) == 7

@@ -100,6 +100,9 @@ class DatasetV2:
     def _nest_components(self) -> list[Any]:
         return [self._variant_tensor]
 
+    def _nest_from_components(self, parts: list[Any]) -> DatasetV2:
+        return self._kind(parts[0], self._element_spec)
+
     # -- walking -------------------------------------------------------------------------------------
 
     def __iter__(self) -> EagerIterator:

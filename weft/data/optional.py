@@ -71,6 +71,9 @@ class OptionalImpl(Optional):
     def _nest_components(self) -> list[Any]:
         return [self._variant_tensor]
 
+    def _nest_from_components(self, parts: list[Any]) -> OptionalImpl:
+        return OptionalImpl(parts[0], self._value_structure)
+
 
 @export("OptionalSpec", "data.experimental.OptionalStructure")
 class OptionalStructure(TypeSpec):
