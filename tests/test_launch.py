@@ -50,6 +50,8 @@ def _started(tmp_path, program, *options):
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        # A job in the background ignores Ctrl-C, and what it starts would too.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
 
 

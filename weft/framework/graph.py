@@ -54,8 +54,12 @@ class Graph(Collections):
     building_function = False
 
     @property
-    def _building_function(self) -> bool:  # what programs of TensorFlow 1.15 ask
+    def _building_function(self) -> bool:  # what programs of TensorFlow 1.15 ask, and set
         return self.building_function
+
+    @_building_function.setter
+    def _building_function(self, value: bool) -> None:
+        self.building_function = value
 
     outer_graph: Graph | None = None
 
