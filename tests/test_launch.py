@@ -45,13 +45,14 @@ def test_bad_options(capsys, tmp_path):
 def _started(tmp_path, program, *options):
     script = tmp_path / "program.py"
     script.write_text(textwrap.dedent(program))
+    launch = [sys.executable, "-m", "weft", "launch", *options, str(script)]
+    # A job in the background ignores Ctrl-C, and what it starts would too.
+    heeding = "import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL); os.execv(sys.argv[1], sys.argv[1:])"
     return subprocess.Popen(
-        [sys.executable, "-m", "weft", "launch", *options, str(script)],
+        [sys.executable, "-c", heeding, *launch],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        # A job in the background ignores Ctrl-C, and what it starts would too.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
 
 
