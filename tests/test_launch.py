@@ -47,7 +47,10 @@ def _started(tmp_path, program, *options):
     script.write_text(textwrap.dedent(program))
     launch = [sys.executable, "-m", "weft", "launch", *options, str(script)]
     # A job in the background ignores Ctrl-C, and what it starts would too.
-    heeding = "import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL); os.execv(sys.argv[1], sys.argv[1:])"
+    heeding = (
+        "import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL); "
+        "os.execv(sys.argv[1], sys.argv[1:])"
+    )
     return subprocess.Popen(
         [sys.executable, "-c", heeding, *launch],
         stdout=subprocess.PIPE,
