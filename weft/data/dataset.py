@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import itertools
-import threading
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 import weft as tf
-from weft.data import structure
+from weft.data import padding, structure
 from weft.data.function import StructuredFunction
+from weft.data.generators import from_generator
 from weft.data.iterator import EagerIterator, Iterator
 from weft.data.one_shot import copied
 from weft.data.options import Options
 from weft.framework import conversion, function_tracing, random_seed
-from weft.framework.array_conversion import to_array
 from weft.framework.export import export
 from weft.framework.func_graph import FuncGraph
 from weft.framework.tensor import Tensor
@@ -259,7 +257,7 @@ class DatasetV2:
             raise TypeError("`generator` must be callable.")
         spec = structure.spec_of_legacy(output_types, output_shapes)
         args = () if args is None else tuple(tf.convert_to_tensor(a) for a in args)
-        return _from_generator(cls._kind, generator, spec, args)
+        return from_generator(cls._kind, generator, spec, args)
 
     @classmethod
     def zip(cls, datasets: Any) -> DatasetV2:
@@ -394,8 +392,8 @@ class DatasetV2:
                 raise TypeError(
                     f"Batching of padded sparse tensors is not currently supported: {leaf}"
                 )
-        wanted = _padded_shapes(self._element_spec, padded_shapes)
-        values = _padding_values(self._element_spec, padding_values)
+        wanted = padding.padded_shapes(self._element_spec, padded_shapes)
+        values = padding.padding_values(self._element_spec, padding_values)
         size = _int64(batch_size, "batch_size")
         drop = tf.convert_to_tensor(drop_remainder, dtype=tf.bool, name="drop_remainder")
         known = tf.get_static_value(size) if _static_bool(drop) else None
@@ -651,192 +649,6 @@ def _stable(
         state_spec = relaxed
 
 
-def _padded_shapes(spec: Any, shapes: Any) -> list[Tensor]:
-    """The sizes that each component is padded to; -1 for those that follow from the batch."""
-
-    def of(leaf: TensorSpec, shape: Any) -> Tensor:
-        try:
-            if isinstance(shape, (Tensor, np.ndarray)):
-                raise TypeError
-            wanted = TensorShape(shape)
-        except (TypeError, ValueError):
-            sizes = tf.convert_to_tensor(shape, preferred_dtype=tf.int64)
-            if sizes.shape.ndims not in (None, 1):
-                raise ValueError(
-                    f"Padded shape {shape} must be a 1-D tensor of tf.int64 values, but its shape was {sizes.shape}."
-                ) from None
-            if sizes.dtype != tf.int64:
-                raise TypeError(
-                    f"Padded shape {shape} must be a 1-D tensor of tf.int64 values, but its element type was "
-                    f"{sizes.dtype.name}."
-                ) from None
-            known = tf.get_static_value(sizes)
-            if known is None:
-                rank = sizes.shape.num_elements()
-                if None not in (rank, leaf.shape.ndims) and rank != leaf.shape.ndims:
-                    shown = ", ".join(["None"] * rank)
-                    raise ValueError(
-                        f"The padded shape ({shown}) is not compatible with the corresponding input component shape "
-                        f"{leaf.shape}."
-                    ) from None
-                return sizes
-            wanted = TensorShape([None if n < 0 else int(n) for n in known])
-        if wanted.dims is None:
-            raise ValueError("Padded shapes must have a known rank")
-        lengths = [-1 if d.value is None else d.value for d in wanted.dims]
-        have = leaf.shape
-        if have.dims is not None:
-            if len(lengths) != len(have.dims):
-                raise ValueError(
-                    f"The padded shape {tuple(lengths)} is not compatible with the corresponding input component shape "
-                    f"{have}."
-                )
-            for n, d in zip(lengths, have.dims):
-                if n >= 0 and d.value is not None and n < d.value:
-                    raise ValueError(
-                        f"The padded shape {tuple(lengths)} is not compatible with the corresponding input component "
-                        f"shape {have}."
-                    )
-        return tf.convert_to_tensor(np.array(lengths, np.int64))
-
-    return [of(leaf, shape) for leaf, shape in zip(structure.flatten(spec), _like(spec, shapes))]
-
-
-def _like(spec: Any, values: Any) -> list[Any]:
-    """Values for the leaves of a structure, where a list is a value."""
-    if not structure.is_structure(spec):
-        return [values]
-    if isinstance(spec, dict):
-        if not isinstance(values, dict) or values.keys() != spec.keys():
-            raise ValueError(f"{values} is not structured as the elements {spec}")
-        return [v for k in sorted(spec) for v in _like(spec[k], values[k])]
-    if not isinstance(values, (tuple, list)) or len(values) != len(spec):
-        raise ValueError(f"{values} is not structured as the elements {spec}")
-    return [v for s, x in zip(spec, values) for v in _like(s, x)]
-
-
-def _padding_values(spec: Any, values: Any) -> list[Tensor]:
-    leaves = structure.flatten(spec)
-    if values is None:
-        flat: list[Any] = [
-            "" if s.dtype is tf.string else np.zeros((), s.dtype.as_numpy_dtype) for s in leaves
-        ]
-    elif not structure.is_structure(values) and structure.is_structure(spec):
-        flat = [values] * len(leaves)
-    else:
-        structure.assert_same(spec, values)
-        flat = structure.flatten(values)
-    out = []
-    for leaf, value in zip(leaves, flat):
-        tensor = conversion.convert_to_tensor(value, name="padding_value")
-        if tensor.dtype != leaf.dtype:
-            raise TypeError(
-                f"Padding value tensor ({tensor}) does not match output type: {leaf.dtype}"
-            )
-        if tensor.shape.ndims != 0:
-            raise ValueError(f"Padding value should be a scalar, but is not: {tensor}")
-        out.append(tensor)
-    return out
-
-
-# -- generators -----------------------------------------------------------------------------------------
-
-
-class _Generators:
-    """The generators that walks have begun, by number."""
-
-    def __init__(self, generator: Callable):
-        self._generator = generator
-        self._lock = threading.Lock()
-        self._numbers = itertools.count()
-        self._running: dict[int, Any] = {}
-
-    def begin(self, *args: Any) -> np.int64:
-        with self._lock:
-            number = next(self._numbers)
-        self._running[number] = iter(self._generator(*args))
-        return np.int64(number)
-
-    def advance(self, number: Any) -> Any:
-        return next(self._running[int(number)])
-
-    def finish(self, number: Any) -> np.int64:
-        self._running.pop(int(number), None)
-        return np.int64(0)
-
-
-def _from_generator(
-    kind: type[DatasetV2], generator: Callable, spec: Any, args: tuple[Any, ...]
-) -> DatasetV2:
-    generators = _Generators(generator)
-    leaves = structure.flatten(spec)
-
-    def next_values(number: Any) -> list[Any]:
-        try:
-            value = generators.advance(number)
-        except StopIteration:
-            raise StopIteration("End of the generator") from None
-        if isinstance(value, list) and structure.is_structure(spec):
-            value = tuple(value)  # a list of the parts is as good as a tuple of them
-        try:
-            flat = structure.flatten(value) if structure.is_structure(spec) else [value]
-            if len(flat) != len(leaves):
-                raise TypeError
-        except (TypeError, ValueError):
-            raise TypeError(
-                "`generator` yielded an element that did not match the expected structure. The expected structure was "
-                f"{structure.legacy_types(spec)}, but the yielded element was {value}."
-            ) from None
-        out = []
-        for leaf, part in zip(leaves, flat):
-            try:
-                array = to_array(part, leaf.dtype)
-            except (TypeError, ValueError):
-                raise TypeError(
-                    "`generator` yielded an element that could not be converted to the expected type. The expected "
-                    f"type was {leaf.dtype.name}, but the yielded element was {part}."
-                ) from None
-            if not leaf.shape.is_compatible_with(array.shape):
-                raise ValueError(
-                    f"`generator` yielded an element of shape {array.shape} where an element of shape {leaf.shape} was "
-                    "expected."
-                )
-            out.append(array)
-        return out
-
-    types = [leaf.dtype for leaf in leaves]
-    begin = StructuredFunction(
-        lambda *given: tf.py_func(generators.begin, list(given), tf.int64, stateful=True),
-        "generator_begin",
-        tuple(structure.spec_of(a) for a in args),
-        unpack=True,
-    )
-
-    def step(number: Any) -> Any:
-        values = tf.py_func(next_values, [number], types, stateful=True)
-        for value, leaf in zip(values, leaves):
-            value.set_shape(leaf.shape)
-        return tuple(values)
-
-    number_spec = TensorSpec([], tf.int64)
-    advance = StructuredFunction(step, "generator_next", number_spec)
-    finish = StructuredFunction(
-        lambda number: tf.py_func(generators.finish, [number], tf.int64, stateful=True),
-        "generator_finish",
-        number_spec,
-    )
-    variant = tf.raw_ops.GeneratorDataset(
-        init_func_other_args=[*args, *begin.captured],
-        next_func_other_args=advance.captured,
-        finalize_func_other_args=finish.captured,
-        init_func=begin.attribute,
-        next_func=advance.attribute,
-        finalize_func=finish.attribute,
-        **structure.attributes(spec),
-    )
-    return kind(variant, spec)
-
-
 @export("data.get_output_types", "compat.v1.data.get_output_types")
 def get_output_types(dataset_or_iterator: Any) -> Any:
     """The types of an element's parts."""
@@ -865,114 +677,3 @@ def make_one_shot_iterator(dataset: Dataset) -> Any:
 def make_initializable_iterator(dataset: Dataset, shared_name: str | None = None) -> Iterator:
     """An iterator whose `initializer` begins at the beginning, as often as it is run."""
     return dataset._make_initializable_iterator(shared_name)
-
-
-def _files(op: str, filenames: Any, **arguments: Any) -> Callable[[Any], Dataset]:
-    def of(name: Any) -> Dataset:
-        variant = getattr(tf.raw_ops, op)(filenames=name, **arguments)
-        return Dataset(variant, TensorSpec([], tf.string))
-
-    return of
-
-
-class _FilesDataset(Dataset):
-    """Records of files, of several at a time if that is wanted."""
-
-    def _read(self, op: str, filenames: Any, num_parallel_reads: Any, **arguments: Any) -> None:
-        one = _files(op, filenames, **arguments)
-        if isinstance(filenames, DatasetV2):
-            names: DatasetV2 = filenames
-            if structure.legacy_types(names.element_spec) != tf.string:
-                raise TypeError("`filenames` must be a `tf.data.Dataset` of `tf.string` elements.")
-        else:
-            tensor = tf.convert_to_tensor(filenames, dtype=tf.string, name="filenames")
-            if num_parallel_reads is None:
-                whole = one(tensor)
-                super().__init__(whole._variant_tensor, whole._element_spec)
-                return
-            names = Dataset.from_tensor_slices(tf.reshape(tensor, [-1]))
-        if num_parallel_reads is None:
-            made = names.flat_map(one)
-        else:
-            made = names.interleave(
-                one, cycle_length=num_parallel_reads, num_parallel_calls=num_parallel_reads
-            )
-        super().__init__(made._variant_tensor, made._element_spec, (names,))
-
-
-def _text(value: Any, name: str) -> Tensor:
-    return tf.convert_to_tensor("" if value is None else value, dtype=tf.string, name=name)
-
-
-def _size(value: Any, default: int) -> Tensor:
-    return _int64(default if value is None else value, "buffer_size")
-
-
-@export("data.TextLineDataset", "compat.v1.data.TextLineDataset", "compat.v2.data.TextLineDataset")
-class TextLineDataset(_FilesDataset):
-    """The lines of files."""
-
-    def __init__(
-        self,
-        filenames: Any,
-        compression_type: Any = None,
-        buffer_size: Any = None,
-        num_parallel_reads: Any = None,
-    ):
-        self._read(
-            "TextLineDataset",
-            filenames,
-            num_parallel_reads,
-            compression_type=_text(compression_type, "compression_type"),
-            buffer_size=_size(buffer_size, 256 * 1024),
-        )
-
-
-@export("data.TFRecordDataset", "compat.v1.data.TFRecordDataset", "compat.v2.data.TFRecordDataset")
-class TFRecordDataset(_FilesDataset):
-    """The records of files."""
-
-    def __init__(
-        self,
-        filenames: Any,
-        compression_type: Any = None,
-        buffer_size: Any = None,
-        num_parallel_reads: Any = None,
-    ):
-        self._read(
-            "TFRecordDataset",
-            filenames,
-            num_parallel_reads,
-            compression_type=_text(compression_type, "compression_type"),
-            buffer_size=_size(buffer_size, 256 * 1024),
-        )
-
-
-@export(
-    "data.FixedLengthRecordDataset",
-    "compat.v1.data.FixedLengthRecordDataset",
-    "compat.v2.data.FixedLengthRecordDataset",
-)
-class FixedLengthRecordDataset(_FilesDataset):
-    """The records of one length in files."""
-
-    def __init__(
-        self,
-        filenames: Any,
-        record_bytes: Any,
-        header_bytes: Any = None,
-        footer_bytes: Any = None,
-        buffer_size: Any = None,
-        compression_type: Any = None,
-        num_parallel_reads: Any = None,
-    ):
-        self._read(
-            "FixedLengthRecordDatasetV2",
-            filenames,
-            num_parallel_reads,
-            header_bytes=_int64(header_bytes or 0, "header_bytes"),
-            record_bytes=_int64(record_bytes, "record_bytes"),
-            footer_bytes=_int64(footer_bytes or 0, "footer_bytes"),
-            buffer_size=_size(buffer_size, 256 * 1024),
-            compression_type=_text(compression_type, "compression_type"),
-        )

@@ -14,7 +14,8 @@ import numpy as np
 
 import weft as tf
 from weft.data import structure
-from weft.data.dataset import AUTOTUNE, Dataset, DatasetV2, TFRecordDataset, _size, _text
+from weft.data.dataset import AUTOTUNE, Dataset, DatasetV2
+from weft.data.files import TFRecordDataset, _size, _text
 from weft.data.transformations import (
     ignore_errors as without_errors,
 )

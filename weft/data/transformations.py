@@ -11,6 +11,7 @@ import weft as tf
 from weft.data import structure
 from weft.data.dataset import AUTOTUNE, Dataset, DatasetSpec, DatasetV2, _int64, _stable, seeds
 from weft.data.function import StructuredFunction
+from weft.data.padding import leaves_like
 from weft.framework.export import export, export_all
 from weft.framework.type_spec import SparseTensorSpec, TensorSpec
 
@@ -422,9 +423,7 @@ def bucket_by_sequence_length(
 
 
 def _flat_shapes(spec: Any, shapes: Any, count: int) -> list[Any]:
-    from weft.data.dataset import _like
-
-    return [s if isinstance(s, tf.Tensor) else tf.TensorShape(s) for s in _like(spec, shapes)]
+    return [s if isinstance(s, tf.Tensor) else tf.TensorShape(s) for s in leaves_like(spec, shapes)]
 
 
 # -- several datasets -----------------------------------------------------------------------------------

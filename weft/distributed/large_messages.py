@@ -13,6 +13,7 @@ import numpy as np
 
 from weft import proto
 from weft.framework import dtypes
+from weft.framework.varints import varint
 
 # Messages below this size go through protobuf, which is quicker then.
 LARGE = 1 << 14
@@ -41,19 +42,10 @@ class WithTensors:
 # -- writing ---------------------------------------------------------------------------------------------
 
 
-def _varint(n: int) -> bytes:
-    out = bytearray()
-    while n > 0x7F:
-        out.append(n & 0x7F | 0x80)
-        n >>= 7
-    out.append(n)
-    return bytes(out)
-
-
 def _framed(field: int, chunks: list[Any]) -> list[Any]:
     """The pieces of a field that has a length."""
     size = sum(len(c) for c in chunks)
-    return [_varint(field << 3 | _BYTES) + _varint(size), *chunks]
+    return [varint(field << 3 | _BYTES) + varint(size), *chunks]
 
 
 def _array_chunks(array: np.ndarray, dtype: dtypes.DType) -> list[Any]:

@@ -72,7 +72,15 @@ class RemoteMaster:
 
     def _call(self, method: str, request: Any, timeout_ms: int = 0, graph: Any = None) -> Any:
         limit = timeout_ms or self._config.operation_timeout_in_ms
-        return self._stub.call(method, request, limit, graph=graph)
+        try:
+            return self._stub.call(method, request, limit, graph=graph)
+        except errors.CancelledError:
+            if not self._closed:
+                raise
+            # The channel may be closed before the master's own answer comes.
+            raise errors.CancelledError(
+                None, None, "Step was cancelled by an explicit call to `Session::Close()`."
+            ) from None
 
     def _end(self) -> None:
         handle, self._handle = self._handle, ""

@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 
 from weft.framework import dtypes, errors, file_system
 from weft.framework.checkpoint_files import open_checkpoint, snappy, sorted_table, tensor_bundle
-from weft.framework.checkpoint_files.coding import ordered_signed, ordered_text, read_varint, varint
+from weft.framework.checkpoint_files.coding import ordered_signed, ordered_text
 from weft.framework.checkpoint_files.tensor_bundle import BundleReader, BundleWriter
 from weft.framework.checkpoint_files.tensor_slice import parse_shape_and_part
 from weft.framework.checkpoint_files.tensor_slice_file import TensorSliceWriter
+from weft.framework.varints import read_varint, varint
 
 STRINGS = np.array([b"", b"a\0b", b"\xff" * 300], object)
 WHOLE = [

@@ -9,7 +9,8 @@ import numpy as np
 
 import weft as tf
 from weft.data import structure
-from weft.data.dataset import DatasetV2, TFRecordDataset
+from weft.data.dataset import DatasetV2
+from weft.data.files import TFRecordDataset
 from weft.data.readers import make_batched_features_dataset
 from weft.data.transformations import Reducer, parallel_interleave
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from weft.framework import errors
-from weft.framework.checkpoint_files.coding import read_varint
+from weft.framework.varints import read_varint
 
 _LARGEST = 1 << 31
 

@@ -6,9 +6,9 @@ import struct
 from collections.abc import Iterable, Iterator
 
 from weft.framework import errors
-from weft.framework.checkpoint_files.coding import read_varint, varint
 from weft.framework.checkpoint_files.snappy import decompressed
 from weft.framework.record_format import masked_crc
+from weft.framework.varints import read_varint, varint
 
 _BLOCK_SIZE = 262144
 _RESTART_INTERVAL = 16

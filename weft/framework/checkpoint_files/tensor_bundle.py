@@ -15,10 +15,10 @@ import numpy as np
 from weft import proto
 from weft.framework import dtypes, errors, file_system
 from weft.framework.checkpoint_files import sorted_table
-from weft.framework.checkpoint_files.coding import read_varint, varint
 from weft.framework.checkpoint_files.tensor_slice import Part, assembled
 from weft.framework.record_format import masked
 from weft.framework.tensor_shape import TensorShape
+from weft.framework.varints import read_varint, varint
 
 _HEADER_KEY = b""
 _VERSION = 1

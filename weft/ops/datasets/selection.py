@@ -22,7 +22,8 @@ from weft.ops.datasets.dataset import (
     invalid,
     scaled,
 )
-from weft.ops.datasets.sources import RandomWords, seeds_of
+from weft.ops.datasets.sources import seeds_of
+from weft.ops.random.word_stream import RandomWords
 
 _MOST_EPOCHS_IN_BUFFER = 3
 

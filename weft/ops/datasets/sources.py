@@ -21,7 +21,7 @@ from weft.ops.datasets.dataset import (
     dataset_op,
     invalid,
 )
-from weft.ops.random import philox
+from weft.ops.random.word_stream import RandomWords
 
 _COMPONENTS = "Toutput_types: list(type) >= 1; output_shapes: list(shape) >= 1"
 
@@ -126,38 +126,6 @@ def range_dataset(ctx, start, stop, step):
         return advance
 
     return Dataset(walk, len(numbers), "RangeDataset")
-
-
-class RandomWords:
-    """TensorFlow's stream of random words of 32 bits, for a pair of seeds."""
-
-    _AT_ONCE = 256
-
-    def __init__(self, xp: Any, seed: int, seed2: int):
-        self._xp = xp
-        self._key, self._counter = philox.key_and_counter(seed, seed2)
-        self._words: list[int] = []
-
-    def _draw(self, at_least: int) -> None:
-        count = -(-at_least // self._AT_ONCE) * self._AT_ONCE
-        words = philox.words32(self._xp, self._key, self._counter, count)
-        self._counter = philox.advance(self._xp, self._counter, count // 4)
-        self._words = words[::-1].tolist() + self._words
-
-    def next(self) -> int:
-        if not self._words:
-            self._draw(1)
-        return self._words.pop()
-
-    def some(self, count: int) -> np.ndarray:
-        """So many of the next words."""
-        missing = count - len(self._words)
-        if missing > 0:
-            self._draw(missing)
-        rest = len(self._words) - count
-        words = self._words[rest:]
-        del self._words[rest:]
-        return np.array(words[::-1], np.int64)
 
 
 def seeds_of(seed: Any, seed2: Any) -> tuple[int, int]:

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from weft.framework import dtypes
+from weft.framework.varints import varint
 from weft.ops.strings.elements import of
 
 # The tag of each kind of list within a Feature, and what the kind is called.
@@ -176,15 +177,6 @@ def _shown(data: bytes, limit: int = 200) -> str:
 # -- reading the values ----------------------------------------------------------------------------------------
 
 
-def _varint(n: int) -> bytes:
-    out = bytearray()
-    while n > 0x7F:
-        out.append(n & 0x7F | 0x80)
-        n >>= 7
-    out.append(n)
-    return bytes(out)
-
-
 class _Headers(dict):
     """What a Feature of a length begins with: tag and length of its list, then (`packed`) tag and length of what is
     the only piece in the list, all numbers or one string. Written so, the header follows from the length."""
@@ -207,7 +199,7 @@ class _Headers(dict):
     def _header(tag: int, length: int) -> bytes:
         """A tag and the length of what follows, given the length with both; empty where none fits."""
         for size in range(1, 6):
-            rest = _varint(max(length - 1 - size, 0))
+            rest = varint(max(length - 1 - size, 0))
             if len(rest) == size and length > size:
                 return bytes((tag,)) + rest
         return b""
@@ -219,7 +211,7 @@ class _ElementHeaders(dict):
     def __missing__(self, length: int) -> bytes:
         if len(self) > 4096:
             self.clear()
-        self[length] = found = bytes((_PACKED,)) + _varint(length)
+        self[length] = found = bytes((_PACKED,)) + varint(length)
         return found
 
 
@@ -352,8 +344,8 @@ def _anew(raw: bytes, kind: dtypes.DType, row: int) -> bytes | None:
     if kind is dtypes.float32:
         return np.array(values, "<f4").tobytes()
     if kind is dtypes.int64:
-        return b"".join([_varint(v & _ALL_BITS) for v in values])
-    return b"".join([bytes((_PACKED,)) + _varint(len(v)) + v for v in values])
+        return b"".join([varint(v & _ALL_BITS) for v in values])
+    return b"".join([bytes((_PACKED,)) + varint(len(v)) + v for v in values])
 
 
 _ALL_BITS = (1 << 64) - 1

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from weft.framework import dtypes
-from weft.ops.random import philox
+from weft.ops.random.word_stream import RandomWords
 
 
 class Run(NamedTuple):
@@ -94,12 +94,8 @@ class InOrder:
 class Shuffled:
     """Each element is drawn from all that are there, with the numbers that TensorFlow draws."""
 
-    _WORDS = 256  # random words made at a time
-
     def __init__(self, xp: Any, seed: int, seed2: int) -> None:
-        self._xp = xp
-        self._key, self._counter = philox.key_and_counter(seed, seed2)
-        self._words: list[int] = []  # those not used yet, the next one last
+        self._words = RandomWords(xp, seed, seed2)
         self._rows: list[Run] = []
 
     @property
@@ -109,18 +105,11 @@ class Shuffled:
     def put(self, run: Run) -> None:
         self._rows.extend(run.elements())
 
-    def _word(self) -> int:
-        if not self._words:
-            words = philox.words32(self._xp, self._key, self._counter, self._WORDS)
-            self._counter = philox.advance(self._xp, self._counter, self._WORDS // 4)
-            self._words = words[::-1].tolist()
-        return self._words.pop()
-
     def take(self, n: int) -> list[Run]:
         rows = self._rows
         out = []
         for _ in range(n):
-            i = self._word() % len(rows)
+            i = self._words.next() % len(rows)
             out.append(rows[i])
             last = rows.pop()
             if i < len(rows):

@@ -16,20 +16,12 @@ from weft.framework.shape_rules import merge_dim, rank, rank_at_least
 from weft.framework.sparse_tensor import SparseTensor
 from weft.framework.tensor_proto import make_ndarray
 from weft.framework.tensor_shape import as_shape
+from weft.framework.varints import varint
 from weft.ops.sparse.batches import Parts, check_part, rows_of, together
 from weft.ops.sparse.coordinates import check_ranks, refuse
 from weft.ops.sparse.inputs import as_sparse
 
 _OUT = "T: type; out_type: type in {string, variant} = string"
-
-
-def _varint(n: int) -> bytes:
-    out = bytearray()
-    while n > 0x7F:
-        out.append(n & 0x7F | 0x80)
-        n >>= 7
-    out.append(n)
-    return bytes(out)
 
 
 def message_of(array: np.ndarray) -> bytes:
@@ -38,7 +30,7 @@ def message_of(array: np.ndarray) -> bytes:
     message = proto.TensorProto(dtype=dtype.enum, tensor_shape=as_shape(array.shape).as_proto())
     if dtype is dtypes.string:
         strings = array.ravel().tolist()
-        message.tensor_content = b"".join([*(_varint(len(s)) for s in strings), *strings])
+        message.tensor_content = b"".join([*(varint(len(s)) for s in strings), *strings])
     else:
         message.tensor_content = np.ascontiguousarray(array).tobytes()
     return message.SerializeToString()
