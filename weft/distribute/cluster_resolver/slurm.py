@@ -126,7 +126,7 @@ def expand_hostlist(nodes: str) -> list[str]:
 
 
 def _numbers(text: str) -> list[str]:
-    out = []
+    out: list[str] = []
     for part in text.split(","):
         first, _, last = part.partition("-")
         out.extend(str(n).zfill(len(first)) for n in range(int(first), int(last or first) + 1))
