@@ -14,6 +14,7 @@ import weakref
 from collections.abc import Iterable
 from typing import Any
 
+from weft import proto
 from weft.distributed import remote_master, rpc
 from weft.distributed.cluster_master import ClusterMaster
 from weft.distributed.cluster_spec import ClusterSpec
@@ -32,8 +33,6 @@ _lock = threading.Lock()
 def _server_def(
     server_or_cluster_def: Any, job_name: Any, task_index: Any, protocol: Any, config: Any
 ) -> Any:
-    from weft import proto
-
     given = server_or_cluster_def
     out = proto.ServerDef()
     if isinstance(given, proto.ServerDef):
@@ -146,14 +145,23 @@ class Server:
 
     def target_of(self, config: Any) -> Any:
         """The target of a session of this process."""
+        config = self.with_defaults(config)
         wanted = _Wanted(self, config)
         target: Any
         if all(a == self.address or _reached(a) is not None for a in wanted.tasks.values()):
-            target = InProcessTarget(self, wanted)
+            target = InProcessTarget(self, wanted, config)
         else:
             target = ClusterTarget(self, wanted, config)
         self._targets.add(target)
         return target
+
+    def with_defaults(self, config: Any) -> Any:
+        """The configuration of a session, where it says nothing the server's."""
+        out = proto.ConfigProto()
+        out.CopyFrom(self._def.default_session_config)
+        if config is not None:
+            out.MergeFrom(config)
+        return out
 
     def end_targets(self) -> None:
         """Ends the sessions of this process: their next steps are told so."""
@@ -260,8 +268,8 @@ class InProcessTarget:
 
     master = None
 
-    def __init__(self, master: Server, wanted: _Wanted):
-        self.default_config = master.server_def.default_session_config
+    def __init__(self, master: Server, wanted: _Wanted, config: Any):
+        self.config = config
         self.devices: list[Device] = []
         self._stores: dict[str, ResourceStore] = {}
         self._own: list[ResourceStore] = []
@@ -300,6 +308,7 @@ class RemoteTarget:
     """A cluster whose master is in another process."""
 
     def __init__(self, name: str, config: Any):
+        self.config = config
         self.master = remote_master.RemoteMaster(name, config)
         self.main_store = self.master.main_store
 
@@ -315,6 +324,7 @@ class ClusterTarget:
     """A cluster with tasks in other processes, as a session at a server of this process sees it."""
 
     def __init__(self, server: Server, wanted: _Wanted, config: Any):
+        self.config = config
         peers = server.peers if wanted.given is None else server.peers_of(wanted.given)
         self.master = ClusterMaster(
             peers, wanted.own, config, list(wanted.tasks), wanted.given, wanted.shared

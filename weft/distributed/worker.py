@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import secrets
+from collections.abc import Callable
 from typing import Any
 
 from weft import proto
@@ -96,12 +97,21 @@ class Worker:
         self._prefix = secrets.token_hex(8)
         self._rendezvous: dict[int, Rendezvous] = {}
 
+    @property
+    def address(self) -> str:
+        return self._server.address
+
     def devices(self) -> list[Device]:
         return self._server.devices(*self._server.task)
 
+    def ask_devices(self, answer: Callable[[Any, Any], Any]) -> None:
+        answer(self, self.devices())
+
     # -- sessions and graphs ---------------------------------------------------------------------------
 
-    def create_session(self, handle: str, cluster: Any, isolate: bool, task: str = "") -> None:
+    def create_session(
+        self, handle: str, cluster: Any, isolate: bool, task: str = "", timeout_ms: int = 0
+    ) -> None:
         """Begins a master's session, with a cluster of its own where one is given."""
         peers, devices = self._server.peers, self._shared.devices
         if cluster is not None:
@@ -121,7 +131,9 @@ class Worker:
         if session.own:
             session.store.close()
 
-    def register(self, session_handle: str, graph_def: Any, created: bool) -> str:
+    def register(
+        self, session_handle: str, graph_def: Any, created: bool, timeout_ms: int = 0
+    ) -> str:
         """Takes a part of a graph, and returns its handle."""
         session = self._shared
         if created:
