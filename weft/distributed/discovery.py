@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import logging
 import threading
 import time
@@ -22,10 +23,9 @@ class Discovery:
     """Asks the workers of some tasks at the same time."""
 
     def __init__(self, workers: list[Any], tasks: list[str], agreed: bool):
-        self._workers = workers
-        self._tasks = dict(zip(workers, tasks))  # by the names that the session has for them
+        self._asked = list(zip(workers, tasks))  # tasks by the names that the session has for them
         self._agreed = agreed  # whether the tasks are to know themselves by these names
-        self._found: dict[Any, Any] = {}  # worker -> devices, or the error that has come instead
+        self._found: dict[int, Any] = {}  # devices by place, or the error that has come instead
         self._changed = threading.Condition()
         self._cancels: list[Any] = []
         self._error: Exception | None = None
@@ -39,8 +39,8 @@ class Discovery:
     def devices(self, limit: Limit) -> list[Device]:
         """The devices of all, in order."""
         try:
-            for worker in self._workers:
-                cancel = worker.ask_devices(self._answer)
+            for i, (worker, _) in enumerate(self._asked):
+                cancel = worker.ask_devices(functools.partial(self._answer, i))
                 if cancel is not None:
                     self._cancels.append(cancel)
             self._wait(limit)
@@ -48,11 +48,10 @@ class Discovery:
             for cancel in self._cancels:
                 cancel()
         out: list[Device] = []
-        for worker in self._workers:
-            found = self._found[worker]
+        for i, (worker, task) in enumerate(self._asked):
+            found = self._found[i]
             if isinstance(found, Exception):
                 raise found
-            task = self._tasks[worker]
             if self._agreed:
                 self._check_agreed(worker.address, task, found)
             out.extend(d.renamed(task) for d in found)
@@ -70,30 +69,30 @@ class Discovery:
                     f"the task that answers there is {own}. Give all tasks the same cluster.",
                 )
 
-    def _answer(self, worker: Any, devices: Any) -> None:
+    def _answer(self, place: int, devices: Any) -> None:
         with self._changed:
-            self._found[worker] = devices
+            self._found[place] = devices
             self._changed.notify_all()
 
     def _wait(self, limit: Limit) -> None:
         say_at = time.monotonic() + _SAID_EVERY
         with self._changed:
             while self._error is None:
-                left = [w for w in self._workers if w not in self._found]
+                left = [asked for i, asked in enumerate(self._asked) if i not in self._found]
                 if not left:
                     return
-                silent = ", ".join(f"{self._tasks[w]} at {w.address}" for w in left)
                 try:
                     rest = limit.left()
                 except errors.DeadlineExceededError:
+                    silent = ", ".join(f"{task} at {worker.address}" for worker, task in left)
                     raise limit.error(f" No answer from {silent}.") from None
                 now = time.monotonic()
                 if now >= say_at:
                     say_at = now + _SAID_EVERY
-                    for worker in left:
+                    for worker, task in left:
                         _log.warning(
                             "CreateSession still waiting for response from worker: %s (%s)",
-                            self._tasks[worker],
+                            task,
                             worker.address,
                         )
                 pause = say_at - now

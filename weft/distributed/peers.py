@@ -66,16 +66,16 @@ class RemoteWorker:
         self._untold: deque[int] = deque(maxlen=_MOST_UNTOLD)
         self._life: set[int] = set()  # the incarnations that it had when it was last asked
 
-    def ask_devices(self, answer: Callable[[Any, Any], Any]) -> Any:
-        """Asks for its devices, and has it wait for a task that does not answer yet. `answer` is called with this
-        worker and them, or an error. Returns what gives up asking."""
+    def ask_devices(self, answer: Callable[[Any], Any]) -> Any:
+        """Asks for its devices, and has it wait for a task that does not answer yet. `answer` is called
+        with them, or with an error. Returns what gives up asking."""
         future = self._stub.start("GetStatus", proto.GetStatusRequest(), wait=True)
 
         def came(future: Any) -> None:
             try:
-                answer(self, self._devices(future))
+                answer(self._devices(future))
             except errors.OpError as e:
-                answer(self, e)
+                answer(e)
 
         future.add_done_callback(came)
         return future.cancel

@@ -12,6 +12,7 @@ import concurrent.futures
 import os
 import queue
 import re
+import socket
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -140,6 +141,17 @@ def _handler(function: Callable, method: proto.Method) -> Any:
     return grpc.unary_unary_rpc_method_handler(answer, wire.reader(method.request), wire.written)
 
 
+def _why_not(host: str, port: int) -> str:
+    """Why nothing can listen at an address, which gRPC only logs."""
+    try:
+        where = socket.getaddrinfo(host.strip("[]"), port, type=socket.SOCK_STREAM)[0]
+        with socket.socket(*where[:3]) as tried:
+            tried.bind(where[4])
+    except OSError as e:
+        return e.strerror or str(e)
+    return "gRPC gives no reason"
+
+
 class Listener:
     """What listens at an address and answers for services."""
 
@@ -149,9 +161,12 @@ class Listener:
         self._server = grpc.server(DaemonPool(), options=_server_options())
         # A loopback name is bound to loopback only, and by number: it may have two addresses.
         at = "127.0.0.1" if host in ("localhost", "") else host
-        self.port = self._server.add_insecure_port(f"{at}:{port}")
+        try:
+            self.port = self._server.add_insecure_port(f"{at}:{port}")
+        except RuntimeError:
+            self.port = 0
         if not self.port:
-            raise OSError(f"cannot bind to {at}:{port}")
+            raise OSError(f"cannot bind to {at}:{port}: {_why_not(at, port)}")
 
     def serve(self, name: str, service: Any) -> None:
         """Answers for a service."""

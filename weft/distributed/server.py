@@ -72,6 +72,19 @@ def _server_def(
     return out
 
 
+def _check_apart(cluster: Any) -> None:
+    """Two tasks do not share an address."""
+    tasks: dict[str, str] = {}
+    for job in cluster.job:
+        for index, address in sorted(job.tasks.items()):
+            task = f"/job:{job.name}/task:{index}"
+            other = tasks.setdefault(address, task)
+            if other != task and not address.endswith(":0"):
+                raise errors.InvalidArgumentError(
+                    None, None, f"Two tasks of the cluster claim {address}: {other} and {task}."
+                )
+
+
 @export("train.Server")
 class Server:
     """A task: its devices, and the state of its variables."""
@@ -98,6 +111,7 @@ class Server:
         self.incarnation = secrets.randbits(63)
         self._stopped = threading.Event()
         spec = ClusterSpec(self._def.cluster)
+        _check_apart(self._def.cluster)
         wanted = spec.task_address(*self.task)
         host, _, port = wanted.rpartition(":")
         if not port.isdigit():

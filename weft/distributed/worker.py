@@ -104,8 +104,8 @@ class Worker:
     def devices(self) -> list[Device]:
         return self._server.devices(*self._server.task)
 
-    def ask_devices(self, answer: Callable[[Any, Any], Any]) -> None:
-        answer(self, self.devices())
+    def ask_devices(self, answer: Callable[[Any], Any]) -> None:
+        answer(self.devices())
 
     # -- sessions and graphs ---------------------------------------------------------------------------
 
@@ -300,7 +300,9 @@ class WorkerService:
     def create_worker_session(self, request: Any, call: Any) -> Any:
         server = request.server_def
         cluster = server.cluster if server.cluster.job else None
-        task = f"/job:{server.job_name}/replica:0/task:{server.task_index}"
+        task = ""
+        if cluster is not None:
+            task = f"/job:{server.job_name}/replica:0/task:{server.task_index}"
         self._worker.create_session(
             request.session_handle, cluster, request.isolate_session_state, task
         )
