@@ -1,7 +1,7 @@
 """How far a training has come: a bar on the terminal, with steps per second and the time that is left.
 
-Only where standard error is a terminal; in a log the lines of `StepCounterHook` tell. The bar makes way for whatever the
-program prints, and leaves nothing behind.
+Only where standard error is a terminal; in a log the lines of `StepCounterHook` tell. The bar makes way for whatever
+the program prints, and leaves nothing behind.
 """
 
 from __future__ import annotations
@@ -153,8 +153,9 @@ class TrainingProgress:
                 return
             self._bar, self._render = _bar(step, self._last)
         self._bar.update(self._bar.task_ids[0], completed=step)
-        with contextlib.suppress(OSError, ValueError):
-            self._line.draw(self._render)
+        if self._line is not None:
+            with contextlib.suppress(OSError, ValueError):
+                self._line.draw(self._render)
         self._due = time.monotonic() + _EVERY
 
     def end(self) -> None:
@@ -206,7 +207,7 @@ class ProgressHook(SessionRunHook):
         self.close()
         step = get_global_step()
         if step is not None:
-            last = min((h._last_step for h in self._stops), default=None)
+            last = min((h._last_step for h in self._stops if h._last_step), default=None)
             self._progress = TrainingProgress(lambda: session.run(step), last)
 
     def after_run(self, run_context: Any, run_values: Any) -> None:

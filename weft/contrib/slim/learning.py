@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 import time
@@ -223,9 +224,8 @@ def train(
                 if token_runners:
                     supervisor.start_queue_runners(session, token_runners)
                     session.run(token_ops)
-                with progress_of_loop(
-                    lambda session=session: session.run(global_step), number_of_steps
-                ) as taken:
+                read_step = functools.partial(session.run, global_step)
+                with progress_of_loop(read_step, number_of_steps) as taken:
                     loss = _loop(
                         supervisor,
                         session,
