@@ -253,16 +253,17 @@ class Master:
         return response
 
     def reset(self, request: Any, call: Any) -> Any:
-        self.forget(request.container)
+        self.forget(request.container, request.device_filters)
         return proto.ResetResponse()
 
-    def forget(self, containers: Any) -> None:
-        """Closes all sessions, and forgets the state of some containers, or of all."""
+    def forget(self, containers: Any, filters: Any) -> None:
+        """Closes all sessions, and makes the tasks that the filters cover forget the state of some containers, or
+        of all."""
         for handle in list(self._sessions):
             session = self._sessions.pop(handle, None)
             if session is not None:
                 session.close()
-        self._server.store.clear(list(containers))
+        self._server.forget(list(containers), filters)
 
     def make_callable(self, request: Any, call: Any) -> Any:
         session = self._session(request.session_handle)
