@@ -10,8 +10,8 @@ from typing import Any
 
 from weft import proto
 from weft.distributed import rpc, wire
-from weft.distributed.partition import Part, Partitioner
 from weft.distributed.partial_steps import PartialStep
+from weft.distributed.partition import Part, Partitioner
 from weft.distributed.peers import Peers, RemoteWorker
 from weft.engine.program import order
 from weft.framework import errors
