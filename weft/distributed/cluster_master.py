@@ -3,6 +3,7 @@ and then runs steps by reference."""
 
 from __future__ import annotations
 
+import itertools
 import secrets
 import threading
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 from weft import proto
 from weft.distributed import rpc, wire
 from weft.distributed.discovery import Discovery, held
+from weft.distributed.partial_steps import PartialStep
 from weft.distributed.partition import Part, Partitioner
 from weft.distributed.peers import Peers, RemoteWorker
 from weft.engine.program import order
@@ -86,12 +88,14 @@ class ClusterMaster:
         self._lock = threading.Lock()
         self._discovery: Discovery | None = None  # while the tasks are asked
         self._running: set[_Run] = set()
+        self._partial: dict[str, PartialStep] = {}
+        self._partial_handles = itertools.count()
         self._closed = False
 
     @property
     def devices(self) -> list[Device]:
         """The devices of all tasks, the master's own first. Waits for tasks that do not answer yet."""
-        return self._devices or self._begun(Limit(self._config.operation_timeout_in_ms))
+        return self._devices or self._begun(self._limit())
 
     def _begun(self, limit: Limit) -> list[Device]:
         with held(self._lock, limit):
@@ -179,12 +183,14 @@ class ClusterMaster:
         options: Any = None,
         metadata: Any = None,
         step: Any = None,
+        partial: str = "",
     ) -> list[Any]:
-        """Runs a step and returns the values of its fetches."""
+        """Runs a step, or a part of the one that is called `partial`, and returns the values of its fetches."""
         if self._closed:
             raise _closed()
-        ms = options.timeout_in_ms if options is not None else 0
-        limit = Limit(ms or self._config.operation_timeout_in_ms)
+        limit = self._limit(options)
+        if partial:
+            return self._advance(graph, partial, handler, dict(zip(feeds, values)), limit)
         kind = self._registered(graph, handler, feeds, limit)
         if metadata is not None:
             metadata.Clear()
@@ -204,10 +210,34 @@ class ClusterMaster:
                 alarm.cancel()
             kind.end_run()
 
+    def _limit(self, options: Any = None) -> Limit:
+        """How long a call for this session may take, from now on."""
+        ms = options.timeout_in_ms if options is not None else 0
+        return Limit(ms or self._config.operation_timeout_in_ms)
+
     def begin_parts(self, graph: Any, handler: Fetches, feeds: list[Any]) -> str:
-        raise errors.UnimplementedError(
-            None, None, "Partial runs over tasks of several processes are not supported yet."
-        )
+        """Begins a step that is run in parts, and returns its handle."""
+        kind = self._registered(graph, handler, tuple(feeds), self._limit())
+        handle = str(next(self._partial_handles))
+        self._partial[handle] = PartialStep(kind, feeds, handler.tensors, pool)
+        return handle
+
+    def _advance(
+        self, graph: Any, handle: str, handler: Fetches, feeds: dict[Any, Any], limit: Limit
+    ) -> list[Any]:
+        run = self._partial.get(handle)
+        if run is None:
+            raise errors.InvalidArgumentError(
+                None, None, "Must run PartialRunSetup before performing partial runs"
+            )
+        alarm = limit.alarm(run.cancel)
+        try:
+            return run.advance(handler.tensors, feeds, graph, _Run._told)
+        finally:
+            if alarm is not None:
+                alarm.cancel()
+            if run.is_over and self._partial.pop(handle, None) is not None:
+                run.kind.end_run()
 
     def close(self) -> None:
         """Cancels what runs, and makes the workers forget the session."""
@@ -217,6 +247,10 @@ class ClusterMaster:
             asking.cancel(_closed())
         for run in list(self._running):
             run.cancel(errors.CancelledError(None, None, "Session was closed."))
+        for handle, partial in list(self._partial.items()):
+            partial.cancel(errors.CancelledError(None, None, "Session was closed."))
+            if self._partial.pop(handle, None) is not None:
+                partial.kind.end_run()
         self._kinds.clear()
         if self._with_sessions and self._devices:
             for task in self._tasks:

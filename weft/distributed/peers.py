@@ -74,8 +74,8 @@ class RemoteWorker:
         def came(future: Any) -> None:
             try:
                 answer(self._devices(future))
-            except errors.OpError as e:
-                answer(e)
+            except Exception as e:
+                answer(wire.as_op_error(e))
 
         future.add_done_callback(came)
         return future.cancel
@@ -98,9 +98,10 @@ class RemoteWorker:
                 device = Device(d.name, d.device_type, index, None, d.memory_limit, d.incarnation)
                 out.append(device)
         life = {d.incarnation for d in out}
-        if life == self._life:
-            self._end_untold()
-        self._life = life
+        if life != self._life:
+            self._life = life
+            self._untold.clear()  # with the task went what it held
+        self._end_untold()
         return out
 
     def create_session(
@@ -136,6 +137,31 @@ class RemoteWorker:
     def start(self, request: Any) -> Any:
         """Begins the run of a part, and returns the call's future."""
         return self._stub.start("RunGraph", request)
+
+    def advance(
+        self,
+        handle: str,
+        step_id: int,
+        given: list[tuple[str, Any, Any]],
+        keys: list[str],
+        last: bool,
+        on_failure: Callable[[Callable[[], Any]], Any],
+    ) -> dict[str, Any]:
+        """Feeds a step that is run in parts, and returns what is fetched."""
+        request = proto.RunGraphRequest(
+            graph_handle=handle,
+            step_id=step_id,
+            recv_key=keys,
+            is_partial=True,
+            is_last_partial_run=last,
+            store_errors_in_response_body=True,
+        )
+        future = self.start(wire.with_tensors(request, "send", given))
+        on_failure(future.cancel)
+        response = rpc.result_of(future)
+        if response.status_code:
+            raise wire.error_of(response.status_code, response.status_error_message, None)
+        return {key: wire.owned(array) for key, array in wire.tensors_of(response, "recv")}
 
     def receive_into(self, step_id: int, key: str, arrival: Arrival) -> None:
         """Asks for a tensor, which arrives later."""
