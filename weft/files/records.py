@@ -107,11 +107,15 @@ class TFRecordWriter:
 
     def write(self, record: Any) -> None:
         """Writes one record, bytes."""
-        if not isinstance(record, (bytes, bytearray, memoryview)):
-            raise TypeError(f"expected bytes, {type(record).__name__} found")
-        stream = self._open()
-        with file_system.translated(self._path):
-            stream.write(record_format.framed(bytes(record)))
+        if type(record) is not bytes:
+            if not isinstance(record, (bytes, bytearray, memoryview)):
+                raise TypeError(f"expected bytes, {type(record).__name__} found")
+            record = bytes(record)
+        stream = self._stream or self._open()
+        try:
+            stream.write(record_format.framed(record))
+        except OSError as e:
+            raise file_system.failed(self._path, e) from None
 
     def flush(self) -> None:
         """Hands what has been written to the operating system."""
@@ -134,4 +138,4 @@ def tf_record_iterator(path: Any, options: Any = None) -> Iterator[bytes]:
     name = file_system.path_text(path)
     with compression.opened_for_reading(file_system.open_file(name, "rb"), kind) as stream:
         with file_system.translated(name):
-            yield from record_format.read_records(stream)
+            yield from record_format.Records(stream)
