@@ -47,14 +47,15 @@ class Clique:
             shutdown_on_destruction=False,
         )
         meeting.connect()
-        self._client = xla_client.make_cpu_client(
+        self._client: Any = xla_client.make_cpu_client(
             distributed_client=meeting,
             node_id=rank,
             num_nodes=processes,
             collectives=_jax.make_gloo_tcp_collectives(meeting, hostname=host),
             num_devices=1,
         )
-        devices = sorted(self._client.devices(), key=lambda d: d.process_index)
+        devices: list[Any] = self._client.devices()  # type: ignore[attr-defined]
+        devices.sort(key=lambda d: d.process_index)
         self._own = devices[rank]
         self._mesh = jax.sharding.Mesh(np.array(devices), ("task",))
         self._split = jax.sharding.NamedSharding(self._mesh, jax.sharding.PartitionSpec("task"))

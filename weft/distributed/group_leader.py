@@ -42,6 +42,19 @@ def _host(address: str) -> str:
     return "127.0.0.1" if host in ("", "localhost") else host
 
 
+def _started(host: str, processes: int, attempts: int = 5) -> tuple[str, Any]:
+    """A service of XLA's at a port that is free, and its address."""
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as s:
+        s.bind((host, 0))
+        address = f"{f'[{host}]' if ':' in host else host}:{s.getsockname()[1]}"
+    try:
+        return address, gloo.start_meeting(address, processes)
+    except RuntimeError:  # somebody else has taken the port
+        if attempts <= 1:
+            raise
+        return _started(host, processes, attempts - 1)
+
+
 class _Asked:
     """What a member says that it asks for."""
 
@@ -85,17 +98,7 @@ class GroupLeader:
         """Starts what so many tasks need to find each other; gives its address."""
         if len(processes) < 2:
             return b""
-        host = _host(self._address)
-        for attempt in range(5):
-            with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as s:
-                s.bind((host, 0))
-                address = f"{f'[{host}]' if ':' in host else host}:{s.getsockname()[1]}"
-            try:
-                service = gloo.start_meeting(address, len(processes))
-                break
-            except RuntimeError:  # somebody else has taken the port
-                if attempt == 4:
-                    raise
+        address, service = _started(_host(self._address), len(processes))
         with self._lock:
             self._meetings[key] = service  # the one before is over
         return _WEFT + address.encode()

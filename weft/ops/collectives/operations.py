@@ -49,7 +49,13 @@ def _text(value: Any) -> str:
 
 
 def _joined(
-    ctx: Any, kind: str, value: Any, dtype: Any, shape: Any, group: Any, **more: Any
+    ctx: Any,
+    kind: str,
+    value: Any,
+    dtype: Any,
+    shape: Any,
+    group: tuple[int, int, int],
+    **more: Any,
 ) -> Any:
     """What a group gives: asks for it, and waits for the others."""
     request = Request(
