@@ -27,7 +27,7 @@ loss = tf.reduce_mean(tf.square(w * x - y))
 rate = tf.train.exponential_decay(1e-4, step, 10, 0.9)
 train = tf.train.MomentumOptimizer(rate, 0.5).minimize(loss, step)
 with tf.control_dependencies([train]):
-    now = tf.identity(step)
+    now = step.read_value()
 
 config = tf.estimator.RunConfig(save_checkpoints_steps=3)
 carrier = tf.estimator.Estimator(lambda features: None, folder, config)
