@@ -93,7 +93,15 @@ class DatasetV2:
 
     @property
     def _type_spec(self) -> DatasetSpec:
-        return DatasetSpec(self._element_spec)
+        return DatasetSpec(self._element_spec, self._variant_tensor.shape)
+
+    @classmethod
+    def _stacked(cls, datasets: list[DatasetV2]) -> DatasetV2:
+        """Datasets of like elements as the elements of an array."""
+        spec = datasets[0].element_spec
+        for other in datasets[1:]:
+            spec = structure.most_specific(spec, other.element_spec)
+        return cls._kind(tf.stack([d._variant_tensor for d in datasets]), spec)
 
     def _nest_components(self) -> list[Any]:
         return [self._variant_tensor]
@@ -608,14 +616,16 @@ class DatasetSpec(TypeSpec):
     def _from_components(self, components: list[Any]) -> Dataset:
         return Dataset(components[0], self._element_spec)
 
-    def _to_component(self, value: Dataset) -> Tensor:
-        return value._variant_tensor
-
-    def _from_component(self, tensor: Tensor) -> Dataset:
-        return Dataset(tensor, self._element_spec)
+    def _to_components(self, value: Dataset) -> list[Any]:
+        return [value._variant_tensor]
 
     def _batched(self, size: int | None) -> DatasetSpec:
         return DatasetSpec(self._element_spec, TensorShape([size]).concatenate(self._dataset_shape))
+
+    def _unbatched(self) -> DatasetSpec:
+        if self._dataset_shape.ndims == 0:
+            raise ValueError("Unbatching a dataset is only supported for rank >= 1")
+        return DatasetSpec(self._element_spec, self._dataset_shape[1:])
 
     @property
     def _legacy_output_types(self) -> Any:

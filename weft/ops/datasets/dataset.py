@@ -54,6 +54,12 @@ class Run:
         """The type of an operation of a function with state outside of it; "" where there is none."""
         return self._functions.stateful_op(name)
 
+    def begin(self, dataset: Dataset) -> Walk:
+        """The walk of an iterator: random numbers in functions come from the beginning."""
+        names = [name for part in dataset.all_inputs() for name in part.functions]
+        self._functions.restart_random(names, self._resources)
+        return dataset.walk(self)
+
     def shared(self, key: Any, make: Callable[[], Any]) -> Any:
         """What all walks of this run share."""
         with self._lock:
