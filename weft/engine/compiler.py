@@ -82,6 +82,15 @@ class Executable:
     def _function(self, args: tuple, read: tuple, written: tuple) -> tuple:
         global compilations
         compilations += 1
+        arrays, new, ok = self._once(args, read, written)
+        if ok is None and (self.is_away or not arrays):
+            ok = jax_namespace().asarray(True)  # something to wait for
+        if self.is_away:
+            return pack(load_jax(), [ok, *arrays]), new, None
+        return arrays, new, ok
+
+    def _once(self, args: tuple, read: tuple, written: tuple) -> tuple:
+        """One run of the program: its outputs, the new values of the cells it writes, whether all checks hold."""
         initial: dict[Cell, Any] = dict(zip(self.reads, read))
         initial.update(zip(self.writes, written))
         state = tracing.State(initial, _unexpected)
@@ -113,10 +122,6 @@ class Executable:
             for v in outputs
             if not is_reference(v)
         ]
-        if ok is None and not arrays:
-            ok = xp.asarray(True)  # something to wait for
-        if self.is_away:
-            return pack(load_jax(), [xp.asarray(True) if ok is None else ok, *arrays]), new, None
         return arrays, new, ok
 
     def __call__(self, args: list[Any], ctx: Any) -> list[Any]:
