@@ -78,6 +78,7 @@ class Executable:
         self.reads = [
             c for c in state.read if c not in state.written and not isinstance(c, LocalCell)
         ]
+        self._seen = [_nothing] * (len(self.reads) + len(self.writes))
 
     def _function(self, args: tuple, read: tuple, written: tuple) -> tuple:
         global compilations
@@ -128,7 +129,6 @@ class Executable:
         if self.jitted is None:
             self._discover(tuple(args))
             self.jitted = load_jax().jit(self._function, donate_argnums=2)
-            self._seen = [_nothing] * (len(self.reads) + len(self.writes))
         writes = self.writes
         if self.device is not None:
             args = self._on_device(args)

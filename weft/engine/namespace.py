@@ -196,7 +196,8 @@ def load_jax() -> Any:
                 # Which devices this machine lacks is no news to a program that shows what is logged.
                 logging.getLogger("jax._src.xla_bridge").setLevel(logging.WARNING)
                 jax.config.update("jax_enable_x64", True)
-                for tree in (TracedList, Packed):
+                trees: tuple[Any, ...] = (TracedList, Packed)
+                for tree in trees:
                     jax.tree_util.register_pytree_node(tree, tree.flatten, tree.unflatten)
                 _jax = jax
     return _jax

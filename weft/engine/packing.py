@@ -28,11 +28,12 @@ class Packed:
 
     @classmethod
     def unflatten(cls, places: tuple, children: tuple) -> Packed:
-        return cls(*children, places)
+        packed, large = children
+        return cls(packed, large, places)
 
     def unpack(self) -> list[Any]:
         """The arrays: the small ones, once they are there, as NumPy's, the others as they are."""
-        packed = None
+        packed: Any = None
         if self.bytes is not None:
             self.bytes.copy_to_host_async()  # on its way before there is somebody to wait for it
             packed = np.array(self.bytes)
@@ -50,7 +51,9 @@ class Packed:
 
 def pack(jax: Any, values: list[Any]) -> Packed:
     """Packs traced values."""
-    large, parts, places = [], [], []
+    large: list[Any] = []
+    parts: list[Any] = []
+    places: list[Any] = []  # (start, dtype, shape); None for the large ones
     at = 0
     for value in values:
         if not _is_small(value):
