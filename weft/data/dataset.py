@@ -15,6 +15,7 @@ from weft.data.iterator import EagerIterator, Iterator
 from weft.data.one_shot import copied
 from weft.data.options import Options
 from weft.framework import conversion, function_tracing, random_seed
+from weft.framework.constant_value import constant_value_as_shape
 from weft.framework.export import export
 from weft.framework.func_graph import FuncGraph
 from weft.framework.tensor import Tensor
@@ -201,11 +202,27 @@ class DatasetV2:
         return dataset
 
     def _with_options(self) -> DatasetV2:
-        """What is walked: elements may overtake each other if that is allowed; other advice is for TensorFlow's
-        runtime."""
-        if self.options().experimental_deterministic is not False:
-            return self
-        return self._made("OptimizeDataset", optimizations=tf.constant(["make_sloppy"]))
+        """What is walked: with the threads, the order and the statistics that the options say; other advice is for
+        TensorFlow's runtime."""
+        options, dataset = self.options(), self
+        threads = options.experimental_threading.private_threadpool_size
+        if threads is not None:
+            dataset = dataset._made("PrivateThreadPoolDataset", num_threads=_int64(threads, "num"))
+        if options.experimental_deterministic is False:
+            dataset = dataset._made("OptimizeDataset", optimizations=tf.constant(["make_sloppy"]))
+        statistics = options.experimental_stats
+        if statistics.latency_all_edges:
+            dataset = dataset._made(
+                "OptimizeDataset", optimizations=tf.constant(["latency_all_edges"])
+            )
+        if statistics.aggregator is not None:
+            dataset = dataset._made(
+                "SetStatsAggregatorDataset",
+                stats_aggregator=statistics.aggregator._resource,
+                tag=tf.constant(statistics.prefix),
+                counter_prefix=tf.constant(statistics.counter_prefix),
+            )
+        return dataset
 
     # -- sources -------------------------------------------------------------------------------------
 
@@ -405,19 +422,10 @@ class DatasetV2:
         size = _int64(batch_size, "batch_size")
         drop = tf.convert_to_tensor(drop_remainder, dtype=tf.bool, name="drop_remainder")
         known = tf.get_static_value(size) if _static_bool(drop) else None
+        rows = TensorShape([None if known is None else int(known)])
         leaves = [
-            TensorSpec([None if known is None else int(known)], leaf.dtype)
-            if shape is None
-            else TensorSpec(
-                [
-                    None if known is None else int(known),
-                    *(None if n < 0 else int(n) for n in shape),
-                ],
-                leaf.dtype,
-            )
-            for leaf, shape in zip(
-                structure.flatten(self._element_spec), [tf.get_static_value(w) for w in wanted]
-            )
+            TensorSpec(rows.concatenate(TensorShape(constant_value_as_shape(w))), leaf.dtype)
+            for leaf, w in zip(structure.flatten(self._element_spec), wanted)
         ]
         spec = structure.pack(self._element_spec, leaves)
         variant = tf.raw_ops.PaddedBatchDatasetV2(
@@ -432,7 +440,16 @@ class DatasetV2:
 
     def unbatch(self) -> DatasetV2:
         """The rows of elements, one after the other."""
-        return self._made("UnbatchDataset", structure.unbatched(self._element_spec))
+        spec = structure.unbatched(self._element_spec)
+        if all(isinstance(leaf, TensorSpec) for leaf in structure.flatten(self._element_spec)):
+            return self._made("UnbatchDataset", spec)
+
+        def rows(*element: Any) -> Any:
+            whole = element if type(self._element_spec) is tuple else element[0]
+            return tuple(structure.slices_of(self._element_spec, whole))
+
+        apart = self.map(rows)._made("UnbatchDataset", spec)
+        return self._kind(apart._variant_tensor, spec, (self,))
 
     def window(
         self, size: Any, shift: Any = None, stride: Any = 1, drop_remainder: Any = False
@@ -621,6 +638,10 @@ class DatasetSpec(TypeSpec):
 
     def _batched(self, size: int | None) -> DatasetSpec:
         return DatasetSpec(self._element_spec, TensorShape([size]).concatenate(self._dataset_shape))
+
+    @property
+    def _shape(self) -> TensorShape:
+        return self._dataset_shape
 
     def _unbatched(self) -> DatasetSpec:
         if self._dataset_shape.ndims == 0:

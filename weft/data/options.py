@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from weft.data.statistics import StatsAggregator
 from weft.framework.export import export
 
 
@@ -34,6 +35,8 @@ class _Option:
 
 class _Options:
     """Named values, of which those that nobody set are None."""
+
+    _set: dict[str, Any]
 
     def __init__(self) -> None:
         object.__setattr__(self, "_set", {})

@@ -296,6 +296,11 @@ def batched(spec: Any, size: int | None) -> Any:
 
 def unbatched(spec: Any) -> Any:
     """The specs of the slices of elements along their first axis."""
+    sizes = TensorShape([None])
+    for leaf in flatten(spec):
+        shape = getattr(leaf, "_shape", None)
+        if shape is not None and shape.ndims:
+            sizes = sizes.merge_with(shape[:1])
 
     def rest(shape: TensorShape) -> TensorShape:
         return TensorShape(None) if shape.ndims is None else shape[1:]

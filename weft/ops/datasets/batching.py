@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from weft.framework import errors
+from weft.framework.shape_rules import text
 from weft.ops.datasets.dataset import (
     INFINITE,
     UNKNOWN,
@@ -32,13 +33,13 @@ def stacked(rows: list[Element]) -> Element:
             array = np.empty((len(parts), *np.shape(first)), object)
             for row, part in enumerate(parts):
                 if np.shape(part) != np.shape(first):
-                    raise _mismatch(i, first, part)
+                    raise _mismatch(i, first, row, part)
                 array[row] = part if np.ndim(part) else _item(part)
             out.append(array)
             continue
-        for part in parts:
+        for row, part in enumerate(parts):
             if part.shape != first.shape:
-                raise _mismatch(i, first, part)
+                raise _mismatch(i, first, row, part)
         out.append(np.stack(parts))
     return out
 
@@ -47,10 +48,10 @@ def _item(value: Any) -> Any:
     return value.item() if isinstance(value, np.ndarray) else value
 
 
-def _mismatch(i: int, first: Any, other: Any) -> Exception:
+def _mismatch(i: int, first: Any, row: int, other: Any) -> Exception:
     return invalid(
-        "Cannot batch tensors with different shapes in component "
-        f"{i}. First element had shape {list(np.shape(first))} and a later one had shape {list(np.shape(other))}."
+        f"Cannot batch tensors with different shapes in component {i}. First element had shape "
+        f"{text(np.shape(first))} and element {row} had shape {text(np.shape(other))}."
     )
 
 
@@ -156,6 +157,11 @@ def _padded_batches(
     padding_values: list[Any],
     drop_remainder: Any,
 ) -> Dataset:
+    for i, shape in enumerate(padded_shapes):
+        if (shape < -1).any():
+            raise invalid(
+                f"Padded shapes must be at least -1, but that of component {i} is {shape.tolist()}."
+            )
     return _batches(
         int(batch_size),
         bool(drop_remainder),
