@@ -9,6 +9,7 @@ from typing import Any
 
 from weft import proto
 from weft.distributed import rpc, wire
+from weft.distributed.link_steps import CallerLinks
 from weft.distributed.partition import Part, Partitioner
 from weft.distributed.peers import Peers, RemoteWorker
 from weft.engine.program import order
@@ -138,7 +139,7 @@ class ClusterMaster:
         kind = self._registered(graph, handler, feeds)
         if metadata is not None:
             metadata.Clear()
-        run = _Run(kind, values, feeds, options, metadata)
+        run = _Run(self._own, kind, values, feeds, options, metadata)
         limit = options.timeout_in_ms if options is not None else 0
         limit = limit or self._config.operation_timeout_in_ms
         self._running.add(run)
@@ -174,6 +175,7 @@ class ClusterMaster:
         for worker, handle in self._handles:
             _quietly(worker.deregister, handle)
         self._kinds.clear()
+        self._peers.close()
         if self._with_sessions and self._devices:
             for task in self._tasks:
                 _quietly(self._peers.worker(task).delete_session, self._handle)
@@ -191,8 +193,15 @@ class _Run:
     """One run of a step."""
 
     def __init__(
-        self, kind: _Registered, values: list[Any], feeds: Any, options: Any, metadata: Any
+        self,
+        own: str,
+        kind: _Registered,
+        values: list[Any],
+        feeds: Any,
+        options: Any,
+        metadata: Any,
     ):
+        self._own = own  # the master's task
         self._kind, self._values, self._feeds = kind, values, feeds
         self._options, self._metadata = options, metadata
         self._id = secrets.randbits(56)
@@ -201,6 +210,7 @@ class _Run:
         self._cancels: list[Any] = []
         self._left = len(kind.parts)
         self._all_done = threading.Event()
+        self._links: Any = None
         self._found: list[Any] = [None] * kind.fetches
 
     def cancel(self, error: Any) -> None:
@@ -230,15 +240,17 @@ class _Run:
     def results(self, graph: Any) -> list[Any]:
         for i, source in self._kind.fed.items():
             self._found[i] = self._values[source]
-        last = len(self._kind.parts) - 1
-        for n, (part, worker, handle) in enumerate(self._kind.parts):
-            if isinstance(worker, RemoteWorker):
-                self._start_remote(part, worker, handle, graph)
-            elif n < last:
-                pool.submit(self._run_here, part, worker, handle, graph)
-            else:
-                self._run_here(part, worker, handle, graph)
+        self._links = self._take_links()
+        try:
+            self._begin(graph)
+            if self._links is not None:
+                self._links.read_all()
+        except BaseException as e:  # KeyboardInterrupt, as a rule
+            self.cancel(e)
+            raise
         self._all_done.wait()
+        if self._links is not None:
+            self._links.finish()
         for _, worker, _ in self._kind.parts:
             # Where all went well a worker of weft has nothing left, and knows it.
             if self._error is not None or not worker.is_weft:
@@ -247,9 +259,57 @@ class _Run:
             raise self._error
         return self._found
 
+    def _begin(self, graph: Any) -> None:
+        """Begins the parts that are elsewhere, and runs those that are here, the last of them in this thread."""
+        linked, last = self._links, len(self._kind.parts) - 1
+        for n, (part, worker, handle) in enumerate(self._kind.parts):
+            if linked is not None and linked.carries(part.task):
+                self._start_linked(part, handle, graph)
+            elif isinstance(worker, RemoteWorker):
+                self._start_remote(part, worker, handle, graph)
+            elif n < last:
+                if linked is not None:  # threads that may wait for each other
+                    linked.leave_reading()
+                rpc.pool.submit(self._run_here, part, worker, handle, graph)
+            else:
+                self._run_here(part, worker, handle, graph)
+
+    def _take_links(self) -> CallerLinks | None:
+        """The links to the tasks on this host that take part; None where there are none."""
+        pools = [(p.task, w.links) for p, w, _ in self._kind.parts if isinstance(w, RemoteWorker)]
+        if not any(pool is not None for _, pool in pools):
+            return None
+        found = CallerLinks(rpc.pool.submit)
+        for task, pool in pools:
+            if pool is not None:
+                found.add(task, pool)
+        self._on_failure(lambda: found.interrupt(self._error))
+        return found
+
+    def _start_linked(self, part: Part, handle: str, graph: Any) -> None:
+        def done(frame: Any, error: Any) -> None:
+            try:
+                if error is not None and error is self._links.stopped_by:
+                    raise error
+                if error is not None:
+                    raise self._told(error.error_code, wire.text_of(error), graph, part)
+                self._take(proto.RunGraphResponse.FromString(frame.message), part, graph)
+                for key, array in frame.tensors:
+                    self._found[part.fetches[key]] = wire.owned(array)
+            except BaseException as e:
+                self.cancel(e)
+            finally:
+                self._part_done()
+
+        feeds = [(key, self._values[i]) for i, key in part.feeds.items()]
+        request = self._request(part, handle)
+        self._links.run(part.task, self._own, request.SerializeToString(), feeds, done)
+
     def _run_here(self, part: Part, worker: Any, handle: str, graph: Any) -> None:
         try:
             step = worker.new_step(handle)
+            if part.task == self._own:
+                step.carrier = self._links
             stopped = errors.CancelledError(None, None, "Another part of the step has failed.")
             self._on_failure(lambda: step.cancel(self._error or stopped))
             feeds = {key: self._values[i] for i, key in part.feeds.items()}
@@ -266,7 +326,7 @@ class _Run:
         finally:
             self._part_done()
 
-    def _start_remote(self, part: Part, worker: RemoteWorker, handle: str, graph: Any) -> None:
+    def _request(self, part: Part, handle: str) -> Any:
         request = proto.RunGraphRequest(
             graph_handle=handle,
             step_id=self._id,
@@ -275,12 +335,16 @@ class _Run:
         )
         if self._options is not None and self._options.trace_level:
             request.exec_opts.record_timeline = True
+        return request
+
+    def _start_remote(self, part: Part, worker: RemoteWorker, handle: str, graph: Any) -> None:
+        request = self._request(part, handle)
         sends = [(key, self._values[i], self._feeds[i].dtype) for i, key in part.feeds.items()]
         future = worker.start(wire.with_tensors(request, "send", sends))
 
         def done(future: Any) -> None:
             try:
-                self._take(future, part, graph)
+                self._take(self._response(future, part, graph), part, graph)
             except BaseException as e:
                 self.cancel(e)
             finally:
@@ -289,14 +353,16 @@ class _Run:
         future.add_done_callback(done)
         self._on_failure(future.cancel)
 
-    def _take(self, future: Any, part: Part, graph: Any) -> None:
+    def _response(self, future: Any, part: Part, graph: Any) -> Any:
         if future.cancelled():
             raise errors.CancelledError(None, None, "The step was cancelled.")
         error = future.exception()
         if error is not None:
             e = rpc.error_of_call(error)
             raise self._told(e.error_code, e.message, graph, part)
-        response = future.result()
+        return future.result()
+
+    def _take(self, response: Any, part: Part, graph: Any) -> None:
         if response.status_code:
             raise self._told(response.status_code, response.status_error_message, graph, part)
         for key, array in wire.tensors_of(response, "recv"):
@@ -314,6 +380,3 @@ class _Run:
         if not text.startswith("From /job:"):
             text = f"From {part.task}:\n{text}"
         return wire.error_of(code, text, graph)
-
-
-pool = rpc.DaemonPool()

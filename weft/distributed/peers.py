@@ -7,13 +7,15 @@ from collections.abc import Callable
 from typing import Any
 
 from weft import proto
-from weft.distributed import rpc, wire
+from weft.distributed import links, rpc, wire
+from weft.distributed.links import Links
 from weft.distributed.partition import task_of
 from weft.framework import errors
 from weft.runtime.devices import Device
 from weft.runtime.rendezvous import Arrival
 
-WEFT = "weft"  # how a device of weft describes itself
+# How a device of weft describes itself; the name of its task's links follows, and who they lead to.
+WEFT = "weft"
 
 
 class Peers:
@@ -42,6 +44,14 @@ class Peers:
                 found = self._remote[task] = RemoteWorker(task, address)
             return found
 
+    def close(self) -> None:
+        """Lets go of the links that are kept for later steps."""
+        with self._lock:
+            workers = list(self._remote.values())
+        for worker in workers:
+            if worker.links is not None:
+                worker.links.close()
+
     def receive(self, device: str, step_id: int, key: str, arrival: Arrival) -> None:
         """Asks the task of a device for a tensor of a step."""
         worker = self.worker(task_of(device))
@@ -53,18 +63,37 @@ class Peers:
         arrival.on_cancel = there.cancel
 
 
+def described(name: str, address: str) -> str:
+    """How a device describes itself: as one of weft, with the name of links to the server at an address."""
+    return f"{WEFT} links={name} port={address.rpartition(':')[2]}" if name else WEFT
+
+
+def links_of(words: list[str], address: str) -> str:
+    """The name of links to the server at an address, if it has told it.
+
+    A server that is reached by another port than its own is behind a proxy, or a tunnel: then there is a reason
+    for the way that one has to take.
+    """
+    told = dict(w.split("=", 1) for w in words if "=" in w)
+    if not links.enabled or told.get("port") != address.rpartition(":")[2]:
+        return ""
+    return told.get("links", "")
+
+
 class RemoteWorker:
     """A worker in another process. Its methods are those of `Worker`, and the beginning of runs."""
 
     def __init__(self, task: str, address: str):
         self.task = task
         self.is_weft = False  # as far as is known
+        self.links: Links | None = None  # where it is on this host
+        self._address = address
         self._stub = rpc.Stub(address, "tensorflow.WorkerService")
 
     def devices(self, timeout_ms: int = 0) -> list[Device]:
         """Its devices; waits for a task that does not answer yet."""
         response = self._stub.call("GetStatus", proto.GetStatusRequest(), timeout_ms)
-        self.is_weft = any(d.physical_device_desc == WEFT for d in response.device_attributes)
+        self._know(response.device_attributes)
         out = []
         for d in response.device_attributes:
             if d.device_type in ("CPU", "GPU"):
@@ -72,6 +101,21 @@ class RemoteWorker:
                 device = Device("", d.device_type, index, None, d.memory_limit, d.incarnation)
                 out.append(device.renamed(self.task))
         return out
+
+    def _know(self, devices: Any) -> None:
+        """Learns from its devices whether it is of weft, and by which name of links it is reached."""
+        told = [d.physical_device_desc.split() for d in devices if d.physical_device_desc]
+        told = [words for words in told if words[0] == WEFT]
+        self.is_weft = bool(told)
+        before, self.links = self.links, None
+        name = links_of(told[0], self._address) if told else ""
+        if name and before is not None and before.name == name:
+            self.links = before
+        else:
+            if before is not None:
+                before.close()
+            if name:
+                self.links = Links(name)
 
     def create_session(self, handle: str, cluster: Any, isolate: bool, task: str = "") -> None:
         request = proto.CreateWorkerSessionRequest(

@@ -86,6 +86,9 @@ class DaemonPool(concurrent.futures.Executor):
             self._work.put(None)
 
 
+pool = DaemonPool()  # for whatever this process does in other threads
+
+
 def _snake(name: str) -> str:
     return re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
 

@@ -99,6 +99,11 @@ class Worker:
     def devices(self) -> list[Device]:
         return self._server.devices(*self._server.task)
 
+    @property
+    def description(self) -> str:
+        """How the devices describe themselves to others."""
+        return self._server.description
+
     # -- sessions and graphs ---------------------------------------------------------------------------
 
     def create_session(self, handle: str, cluster: Any, isolate: bool, task: str = "") -> None:
@@ -177,7 +182,7 @@ class Worker:
         part: _Part = step.extra["part"]
         rendezvous = self.rendezvous(step_id)
         rendezvous.has_step = True
-        step.extra["transfers"] = _Transfers(rendezvous, part.session, step_id)
+        step.extra["transfers"] = _Transfers(rendezvous, part.session, step_id, step.carrier)
         try:
             values = [feeds[key] for key in part.feed_keys]
             wanted = [part.fetch_keys.index(key) for key in keys]
@@ -258,14 +263,26 @@ def _unknown_graph(handle: str) -> errors.OpError:
 class _Transfers:
     """The tensors that a part of a step sends and receives."""
 
-    def __init__(self, rendezvous: Rendezvous, session: _Session, step_id: int):
-        self.send = rendezvous.send
+    def __init__(self, rendezvous: Rendezvous, session: _Session, step_id: int, carrier: Any):
         self._rendezvous, self._session, self._step_id = rendezvous, session, step_id
+        self._carrier = carrier  # to other tasks, or None
+
+    def send(self, key: str, value: Any) -> None:
+        """Sends a tensor, or leaves it for whoever asks for it."""
+        if self._carrier is not None:
+            task = task_of(key.split(";", 3)[2])
+            if self._carrier.carries(task):
+                self._carrier.push(task, key, value)
+                return
+        self._rendezvous.send(key, value)
 
     def receive(self, device: str, key: str) -> Arrival:
         """A tensor that is sent here, or at the task of another device."""
-        if task_of(device) == self._session.task:
+        task = task_of(device)
+        if task == self._session.task:
             return self._rendezvous.receive(key)
+        if self._carrier is not None and self._carrier.carries(task):
+            return self._carrier.receive(key)
         arrival = Arrival()
         self._session.peers.receive(device, self._step_id, key, arrival)
         return arrival
@@ -282,7 +299,7 @@ class WorkerService:
 
         response = proto.GetStatusResponse()
         for device in self._worker.devices():
-            describe(device, response.device_attributes.add())
+            describe(device, self._worker.description, response.device_attributes.add())
         return response
 
     def create_worker_session(self, request: Any, call: Any) -> Any:
