@@ -168,6 +168,7 @@ for _space in ("", "linalg"):
     )
 lazy("linalg", "weft.linalg.operator_calls")
 lazy("train", "weft.distributed", "weft.train.batching")
+lazy("distribute.cluster_resolver", "weft.distribute.cluster_resolver")
 
 
 def _load_servers() -> Any:

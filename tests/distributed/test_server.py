@@ -16,8 +16,10 @@ def test_sessions_at_one_server_share_variables():
         one.close()
         assert two.run(v) == 5.0
         tf.Session.reset(server.target)
-        with pytest.raises(tf.errors.FailedPreconditionError):
+        with pytest.raises(tf.errors.AbortedError, match="reset"):
             two.run(v)
+        with tf.Session(server.target) as three, pytest.raises(tf.errors.FailedPreconditionError):
+            three.run(v)
 
 
 def test_a_propagated_cluster_has_state_of_its_own():

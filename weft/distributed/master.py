@@ -102,7 +102,9 @@ class MasterSession:
         feeds, handler = self.kind(names, fetches, tuple(request.target))
         values = [_checked(tensor, value) for tensor, (_, value) in zip(feeds, fed)]
         if request.partial_run_handle:
-            results = self.session._advance(request.partial_run_handle, handler, feeds, values)
+            results = self.session._advance(
+                request.partial_run_handle, handler, feeds, values, request.options
+            )
         else:
             try:
                 results = self.session._step(
@@ -253,16 +255,17 @@ class Master:
         return response
 
     def reset(self, request: Any, call: Any) -> Any:
-        self.forget(request.container)
+        self.forget(request.container, request.device_filters)
         return proto.ResetResponse()
 
-    def forget(self, containers: Any) -> None:
-        """Closes all sessions, and forgets the state of some containers, or of all."""
+    def forget(self, containers: Any, filters: Any) -> None:
+        """Closes all sessions, and makes the tasks that the filters cover forget the state of some containers, or
+        of all."""
         for handle in list(self._sessions):
             session = self._sessions.pop(handle, None)
             if session is not None:
                 session.close()
-        self._server.store.clear(list(containers))
+        self._server.forget(list(containers), filters)
 
     def make_callable(self, request: Any, call: Any) -> Any:
         session = self._session(request.session_handle)

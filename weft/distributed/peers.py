@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 
@@ -87,37 +89,63 @@ class RemoteWorker:
         self.task = task
         self.is_weft = False  # as far as is known
         self.links: Links | None = None  # where it is on this host
-        self._address = address
+        self.address = address
         self._stub = rpc.Stub(address, "tensorflow.WorkerService")
+        self._untold: deque[int] = deque(maxlen=_MOST_UNTOLD)
+        self._life: set[int] = set()  # the incarnations that it had when it was last asked
 
-    def devices(self, timeout_ms: int = 0) -> list[Device]:
-        """Its devices; waits for a task that does not answer yet."""
-        response = self._stub.call("GetStatus", proto.GetStatusRequest(), timeout_ms)
-        self._know(response.device_attributes)
+    def ask_devices(self, answer: Callable[[Any], Any]) -> Any:
+        """Asks for its devices, and has it wait for a task that does not answer yet. `answer` is called
+        with them, or with an error. Returns what gives up asking."""
+        future = self._stub.start("GetStatus", proto.GetStatusRequest(), wait=True)
+
+        def came(future: Any) -> None:
+            try:
+                answer(self._devices(future))
+            except Exception as e:
+                answer(wire.as_op_error(e))
+
+        future.add_done_callback(came)
+        return future.cancel
+
+    def _devices(self, future: Any) -> list[Device]:
+        if future.cancelled():
+            raise errors.CancelledError(None, None, "GetStatus was cancelled.")
+        error = future.exception()
+        if error is not None:
+            raise rpc.error_of_call(error)
+        given = future.result().device_attributes
+        self._know(given)
         out = []
-        for d in response.device_attributes:
+        for d in given:
             if d.device_type in ("CPU", "GPU"):
                 index = int(d.name.rpartition(":")[2])
-                device = Device("", d.device_type, index, None, d.memory_limit, d.incarnation)
-                out.append(device.renamed(self.task))
+                device = Device(d.name, d.device_type, index, None, d.memory_limit, d.incarnation)
+                out.append(device)
+        life = {d.incarnation for d in out}
+        if life != self._life:
+            self._life = life
+            self._untold.clear()  # with the task went what it held
+        self._end_untold()
         return out
 
     def _know(self, devices: Any) -> None:
         """Learns from its devices whether it is of weft, and by which name of links it is reached."""
         told = [d.physical_device_desc.split() for d in devices if d.physical_device_desc]
         told = [words for words in told if words[0] == WEFT]
-        self.is_weft = bool(told)
-        before, self.links = self.links, None
-        name = links_of(told[0], self._address) if told else ""
-        if name and before is not None and before.name == name:
-            self.links = before
-        else:
-            if before is not None:
-                before.close()
-            if name:
-                self.links = Links(name)
+        is_weft = bool(told)
+        if is_weft != self.is_weft:
+            self.is_weft = is_weft
+            self._stub = rpc.Stub(self.address, "tensorflow.WorkerService", watched=is_weft)
+        name = links_of(told[0], self.address) if told else ""
+        if self.links is None or self.links.name != name:
+            if self.links is not None:
+                self.links.close()
+            self.links = Links(name) if name else None
 
-    def create_session(self, handle: str, cluster: Any, isolate: bool, task: str = "") -> None:
+    def create_session(
+        self, handle: str, cluster: Any, isolate: bool, task: str = "", timeout_ms: int = 0
+    ) -> None:
         request = proto.CreateWorkerSessionRequest(
             session_handle=handle, isolate_session_state=isolate
         )
@@ -126,19 +154,21 @@ class RemoteWorker:
             request.server_def.protocol = "grpc"
             job, _, index = self.task[len("/job:") :].partition("/replica:0/task:")
             request.server_def.job_name, request.server_def.task_index = job, int(index)
-        self._stub.call("CreateWorkerSession", request, wait=False)
+        self._stub.call("CreateWorkerSession", request, timeout_ms, wait=False)
 
     def delete_session(self, handle: str) -> None:
         request = proto.DeleteWorkerSessionRequest(session_handle=handle)
         self._stub.call("DeleteWorkerSession", request, _CLOSING_MS, wait=False)
 
-    def register(self, session_handle: str, graph_def: Any, created: bool) -> str:
+    def register(
+        self, session_handle: str, graph_def: Any, created: bool, timeout_ms: int = 0
+    ) -> str:
         request = proto.RegisterGraphRequest(
             session_handle=session_handle,
             graph_def=graph_def,
             create_worker_session_called=created,
         )
-        return self._stub.call("RegisterGraph", request, wait=False).graph_handle
+        return self._stub.call("RegisterGraph", request, timeout_ms, wait=False).graph_handle
 
     def deregister(self, handle: str) -> None:
         self._stub.tell("DeregisterGraph", proto.DeregisterGraphRequest(graph_handle=handle))
@@ -146,6 +176,31 @@ class RemoteWorker:
     def start(self, request: Any) -> Any:
         """Begins the run of a part, and returns the call's future."""
         return self._stub.start("RunGraph", request)
+
+    def advance(
+        self,
+        handle: str,
+        step_id: int,
+        given: list[tuple[str, Any, Any]],
+        keys: list[str],
+        last: bool,
+        on_failure: Callable[[Callable[[], Any]], Any],
+    ) -> dict[str, Any]:
+        """Feeds a step that is run in parts, and returns what is fetched."""
+        request = proto.RunGraphRequest(
+            graph_handle=handle,
+            step_id=step_id,
+            recv_key=keys,
+            is_partial=True,
+            is_last_partial_run=last,
+            store_errors_in_response_body=True,
+        )
+        future = self.start(wire.with_tensors(request, "send", given))
+        on_failure(future.cancel)
+        response = rpc.result_of(future)
+        if response.status_code:
+            raise wire.error_of(response.status_code, response.status_error_message, None)
+        return {key: wire.owned(array) for key, array in wire.tensors_of(response, "recv")}
 
     def receive_into(self, step_id: int, key: str, arrival: Arrival) -> None:
         """Asks for a tensor, which arrives later."""
@@ -177,7 +232,19 @@ class RemoteWorker:
         future.add_done_callback(came)
 
     def end_step(self, step_id: int) -> None:
-        self._stub.tell("CleanupGraph", proto.CleanupGraphRequest(step_id=step_id))
+        def told(came: bool) -> None:
+            if not came:
+                self._untold.append(step_id)
+            elif self._untold:
+                self._end_untold()
+
+        self._stub.tell("CleanupGraph", proto.CleanupGraphRequest(step_id=step_id), told)
+
+    def _end_untold(self) -> None:
+        """Tells of the steps that have ended while the task could not be reached: it may hold what they sent."""
+        for _ in range(len(self._untold)):
+            with contextlib.suppress(IndexError):
+                self.end_step(self._untold.popleft())
 
     def forget(self, containers: Any) -> None:
         request = proto.CleanupAllRequest(container=list(containers))
@@ -185,3 +252,4 @@ class RemoteWorker:
 
 
 _CLOSING_MS = 5000
+_MOST_UNTOLD = 1000

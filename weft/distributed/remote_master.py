@@ -166,10 +166,11 @@ class RemoteMaster:
 _CLOSING_MS = 5000
 
 
-def reset(target: str, containers: Any, timeout_ms: int = 0) -> None:
+def reset(target: str, containers: Any, filters: Any = (), timeout_ms: int = 0) -> None:
     """Makes the master at a target close its sessions and forget state."""
     stub = rpc.Stub(target[len("grpc://") :], "tensorflow.MasterService")
+    request = proto.ResetRequest(container=containers, device_filters=filters)
     try:
-        stub.call("Reset", proto.ResetRequest(container=containers), timeout_ms)
+        stub.call("Reset", request, timeout_ms)
     finally:
         stub.close()

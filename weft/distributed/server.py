@@ -10,8 +10,11 @@ from __future__ import annotations
 
 import secrets
 import threading
+import weakref
+from collections.abc import Iterable
 from typing import Any
 
+from weft import proto
 from weft.distributed import links, remote_master, rpc
 from weft.distributed.cluster_master import ClusterMaster
 from weft.distributed.cluster_spec import ClusterSpec
@@ -31,8 +34,6 @@ _lock = threading.Lock()
 def _server_def(
     server_or_cluster_def: Any, job_name: Any, task_index: Any, protocol: Any, config: Any
 ) -> Any:
-    from weft import proto
-
     given = server_or_cluster_def
     out = proto.ServerDef()
     if isinstance(given, proto.ServerDef):
@@ -72,6 +73,19 @@ def _server_def(
     return out
 
 
+def _check_apart(cluster: Any) -> None:
+    """Two tasks do not share an address."""
+    tasks: dict[str, str] = {}
+    for job in cluster.job:
+        for index, address in sorted(job.tasks.items()):
+            task = f"/job:{job.name}/task:{index}"
+            other = tasks.setdefault(address, task)
+            if other != task and not address.endswith(":0"):
+                raise errors.InvalidArgumentError(
+                    None, None, f"Two tasks of the cluster claim {address}: {other} and {task}."
+                )
+
+
 @export("train.Server")
 class Server:
     """A task: its devices, and the state of its variables."""
@@ -98,6 +112,7 @@ class Server:
         self.incarnation = secrets.randbits(63)
         self._stopped = threading.Event()
         spec = ClusterSpec(self._def.cluster)
+        _check_apart(self._def.cluster)
         wanted = spec.task_address(*self.task)
         host, _, port = wanted.rpartition(":")
         if not port.isdigit():
@@ -117,11 +132,24 @@ class Server:
         self.peers = self.peers_of(self._def.cluster)
         self._links: links.LinkListener | None = None
         self.description = WEFT  # of its devices, to other tasks
+        self._targets: weakref.WeakSet[Any] = weakref.WeakSet()  # of this process's sessions here
         self.master, self.worker = Master(self), Worker(self)
         self._listener.serve("tensorflow.MasterService", self.master)
         self._listener.serve("tensorflow.WorkerService", WorkerService(self.worker))
         if start:
             self.start()
+
+    def forget(self, containers: list[str], filters: Iterable[str]) -> None:
+        """Ends the sessions of this process, and makes the tasks of the cluster forget the state of some
+        containers, or of all."""
+        self.end_targets()
+        for task in self.peers.addresses:
+            if not covered(filters, task):
+                continue
+            try:
+                self.peers.worker(task).forget(containers)
+            except errors.UnavailableError:
+                pass  # a task that is gone has forgotten
 
     def peers_of(self, cluster: Any) -> Peers:
         """The tasks of a cluster as this server reaches them."""
@@ -131,6 +159,33 @@ class Server:
         """The worker at an address, if it is of this process."""
         server = self if address == self.address else _reached(address)
         return server.worker if server is not None else None
+
+    def target_of(self, config: Any) -> Any:
+        """The target of a session of this process."""
+        config = self.with_defaults(config)
+        wanted = _Wanted(self, config)
+        target: Any
+        if all(a == self.address or _reached(a) is not None for a in wanted.tasks.values()):
+            target = InProcessTarget(self, wanted, config)
+        else:
+            target = ClusterTarget(self, wanted, config)
+        self._targets.add(target)
+        return target
+
+    def with_defaults(self, config: Any) -> Any:
+        """The configuration of a session, where it says nothing the server's."""
+        out = proto.ConfigProto()
+        out.CopyFrom(self._def.default_session_config)
+        if config is not None:
+            out.MergeFrom(config)
+        return out
+
+    def end_targets(self) -> None:
+        """Ends the sessions of this process: their next steps are told so."""
+        for target in list(self._targets):
+            target.close()
+            target.master = _Ended(self.address)
+        self._targets.clear()
 
     def start(self) -> None:
         """Makes the server reachable."""
@@ -217,7 +272,7 @@ class _Wanted:
         )
         if config is not None and config.isolate_session_state:
             self.shared = False
-        filters = [f.rstrip("/") for f in config.device_filters] if config is not None else []
+        filters = config.device_filters if config is not None else []
         self.own = ""  # the master's task; none where it only coordinates
         self.tasks: dict[str, str] = {}  # name -> address
         for job in self.cluster.job:
@@ -225,15 +280,15 @@ class _Wanted:
                 task, address = f"/job:{job.name}/replica:0/task:{index}", _address(address)
                 if address == master.address:
                     self.own = task
-                elif filters and not any(_covers(f, task) for f in filters):
+                elif not covered(filters, task):
                     continue
                 self.tasks[task] = address
 
 
-def _covers(device_filter: str, task: str) -> bool:
-    """Whether a filter such as "/job:ps" takes a task."""
-    parts = [p for p in device_filter.split("/") if p and not p.startswith("device:")]
-    return all(p in task.split("/") for p in parts)
+def covered(filters: Iterable[str], task: str) -> bool:
+    """Whether one of some filters such as "/job:ps" takes a task, or there are none."""
+    parts = [[p for p in f.split("/") if p and not p.startswith("device:")] for f in filters]
+    return not parts or any(all(p in task.split("/") for p in filtered) for filtered in parts)
 
 
 class InProcessTarget:
@@ -241,8 +296,8 @@ class InProcessTarget:
 
     master = None
 
-    def __init__(self, master: Server, wanted: _Wanted):
-        self.default_config = master.server_def.default_session_config
+    def __init__(self, master: Server, wanted: _Wanted, config: Any):
+        self.config = config
         self.devices: list[Device] = []
         self._stores: dict[str, ResourceStore] = {}
         self._own: list[ResourceStore] = []
@@ -281,6 +336,7 @@ class RemoteTarget:
     """A cluster whose master is in another process."""
 
     def __init__(self, name: str, config: Any):
+        self.config = config
         self.master = remote_master.RemoteMaster(name, config)
         self.main_store = self.master.main_store
 
@@ -296,6 +352,7 @@ class ClusterTarget:
     """A cluster with tasks in other processes, as a session at a server of this process sees it."""
 
     def __init__(self, server: Server, wanted: _Wanted, config: Any):
+        self.config = config
         peers = server.peers if wanted.given is None else server.peers_of(wanted.given)
         self.master = ClusterMaster(
             peers, wanted.own, config, list(wanted.tasks), wanted.given, wanted.shared
@@ -310,26 +367,38 @@ class ClusterTarget:
         self.master.close()
 
 
+class _Ended:
+    """The master of a session that was ended by a reset."""
+
+    def __init__(self, address: str):
+        self._address = address
+
+    def run(self, *args: Any, **kwargs: Any) -> Any:
+        raise errors.AbortedError(
+            None, None, f"Session is not found: the server at {self._address} was reset."
+        )
+
+    begin_parts = run
+
+
 def find(name: str, config: Any) -> Any:
     """The target of a session at a server: reached directly where it is of this process."""
     server = _servers.get(_address(name))
     if server is None or (config is not None and config.rpc_options.use_rpc_for_inprocess_master):
         return RemoteTarget(name, config)
-    wanted = _Wanted(server, config)
-    if all(a == server.address or _reached(a) is not None for a in wanted.tasks.values()):
-        return InProcessTarget(server, wanted)
-    return ClusterTarget(server, wanted, config)
+    return server.target_of(config)
 
 
 def reset(name: str, containers: Any, config: Any = None) -> None:
     """Makes a server close its sessions, and forget the state of some containers, or of all."""
     containers = [c if isinstance(c, str) else c.decode() for c in containers or ()]
+    filters = list(config.device_filters) if config is not None else []
     server = _servers.get(_address(name))
     if server is None:
         limit = config.operation_timeout_in_ms if config is not None else 0
-        remote_master.reset(name, containers, limit)
+        remote_master.reset(name, containers, filters, limit)
     else:
-        server.master.forget(containers)
+        server.master.forget(containers, filters)
 
 
 def _address(target: str) -> str:

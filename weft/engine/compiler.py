@@ -75,6 +75,13 @@ class Executable:
     def _function(self, args: tuple, read: tuple, written: tuple) -> tuple:
         global compilations
         compilations += 1
+        arrays, new, ok = self._once(args, read, written)
+        if ok is None and not arrays:
+            ok = jax_namespace().asarray(True)  # something to wait for
+        return arrays, new, ok
+
+    def _once(self, args: tuple, read: tuple, written: tuple) -> tuple:
+        """One run of the program: its outputs, the new values of the cells it writes, whether all checks hold."""
         initial: dict[Cell, Any] = dict(zip(self.reads, read))
         initial.update(zip(self.writes, written))
         state = tracing.State(initial, _unexpected)
@@ -106,8 +113,6 @@ class Executable:
             for v in outputs
             if not is_reference(v)
         ]
-        if ok is None and not arrays:
-            ok = xp.asarray(True)  # something to wait for
         return arrays, new, ok
 
     def __call__(self, args: list[Any], ctx: Any) -> list[Any]:

@@ -26,6 +26,7 @@ class FunctionPrograms:
         self._local: weakref.WeakValueDictionary[str, CutFunction] = weakref.WeakValueDictionary()
         self._gradients: dict[str, str] = {}
         self._callables: dict[Any, tuple[Any, Any]] = {}
+        self._rows: dict[Any, Any] = {}  # by what calls, and how many arguments differ
 
     def program(self, name: str) -> Program:
         """The program of a function; NotFoundError if the library has none of that name."""
@@ -71,9 +72,21 @@ class FunctionPrograms:
         if found is None or found[0] is not function:
             from weft.runtime.function_call import FunctionCall
 
-            call = FunctionCall(function, resources, self)
-            found = self._callables[key] = (function, lambda args: [to_host(v) for v in call(args)])
-        return found[1]
+            found = self._callables[key] = (function, FunctionCall(function, resources, self))
+        call = found[1]
+        return lambda args: [to_host(v) for v in call(args)]
+
+    def on_rows(self, name: str, resources: Any, differing: int) -> Any:
+        """A function to be called on many rows at once, of which the first arguments differ."""
+        from weft.runtime.function_rows import FunctionRows
+
+        self.callable(name, resources)
+        call = self._callables[name, id(resources)][1]
+        key = (call, differing)
+        found = self._rows.get(key)
+        if found is None:
+            found = self._rows[key] = FunctionRows(call, differing)
+        return found
 
     @property
     def stays_interpreted(self) -> bool:

@@ -52,12 +52,11 @@ class BaseSession:
         self._target = target or ""
         if config is not None and not hasattr(config, "allow_soft_placement"):
             raise TypeError(f"config must be a tf.ConfigProto, but got {type(config)}")
-        self._config = config
         self._behind = find_target(
             self._target if isinstance(self._target, str) else self._target.decode(), config
         )
+        self._config = config = self._behind.config
         self._closed = False
-        self._master = self._behind.master
         self._soft_placement = config is not None and config.allow_soft_placement
         self._plans: RecentCache = RecentCache(_KEPT_PLANS)
         self._fetches: RecentCache = RecentCache(_KEPT_PLANS)
@@ -117,8 +116,10 @@ class BaseSession:
         step: Any = None,
     ) -> list[Any]:
         """Runs a step here, or through the master elsewhere, and returns the values of its fetches."""
-        if self._master is not None:
-            return self._master.run(self._graph, handler, feeds, values, options, metadata, step)
+        if self._behind.master is not None:
+            return self._behind.master.run(
+                self._graph, handler, feeds, values, options, metadata, step
+            )
         plan = self._plan_of(handler, feeds)
         return executor.run(self, plan, values, options, metadata, step)
 
@@ -257,10 +258,12 @@ class BaseSession:
         return self._begin_parts(handler, tensors)
 
     def _begin_parts(self, handler: Fetches, tensors: list[Tensor]) -> str:
-        if self._master is not None:
-            return self._master.begin_parts(self._graph, handler, tensors)
+        if self._behind.master is not None:
+            return self._behind.master.begin_parts(self._graph, handler, tensors)
         handle = f"partial_run_{len(self._partial_runs)}"
-        self._partial_runs[handle] = PartialRun(handler.tensors, handler.ops, tensors)
+        self._partial_runs[handle] = PartialRun(
+            handler.tensors, handler.ops, tensors, self._plan_of(handler, tuple(tensors))
+        )
         return handle
 
     def partial_run(self, handle: str, fetches: Any, feed_dict: Any = None) -> Any:
@@ -271,9 +274,13 @@ class BaseSession:
         tensors, values = self._feeds_of(feed_dict or {})
         return handler.result(self._advance(handle, handler, tensors, values))
 
-    def _advance(self, handle: str, handler: Fetches, feeds: Any, values: list[Any]) -> list[Any]:
-        if self._master is not None:
-            return self._master.run(self._graph, handler, feeds, values, partial=handle)
+    def _advance(
+        self, handle: str, handler: Fetches, feeds: Any, values: list[Any], options: Any = None
+    ) -> list[Any]:
+        if self._behind.master is not None:
+            return self._behind.master.run(
+                self._graph, handler, feeds, values, options, partial=handle
+            )
         run = self._partial_runs.get(handle)
         if run is None:
             raise errors.InvalidArgumentError(
@@ -285,7 +292,10 @@ class BaseSession:
             raise errors.InvalidArgumentError(
                 None, None, f"The partial run {handle} has already finished."
             )
-        ctx = interpreter.Context(self.resources, executor.Step(self), self._functions)
+        step = executor.Step(self)
+        ctx: Any = interpreter.Context(self.resources, step, self._functions)
+        if run.placed:
+            ctx = executor.ContextOfDevice(self, step, ctx)
         results = run.advance(handler.tensors, handler.ops, dict(zip(feeds, values)), ctx)
         return [executor.fetched(v, ctx, t) for v, t in zip(results, handler.tensors)]
 

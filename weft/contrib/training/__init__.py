@@ -1,5 +1,6 @@
 """`tf.contrib.training`: training operations, and evaluations of checkpoints as they come."""
 
+import weft.contrib.training.device_setter
 import weft.contrib.training.evaluation
 import weft.contrib.training.hparam
 import weft.contrib.training.training  # noqa: F401
