@@ -8,6 +8,7 @@ import os
 import socket
 import subprocess
 import sys
+import threading
 import time
 
 import numpy as np
@@ -30,14 +31,7 @@ WORK = {
 WARM, WINDOW, WINDOWS = 2.0, 0.5, 8
 
 
-def measure(implementation):
-    figures = {}
-    for work in WORK:
-        figures.update(measure_one(implementation, work))
-    return figures
-
-
-def measure_one(implementation, work):
+def measure(implementation, work):
     """The figures of one kind of work, from a cluster of its own."""
     ports = _ports(1 + WORK[work])
     addresses = ["127.0.0.1:%d" % port for port in ports]
@@ -47,14 +41,15 @@ def measure_one(implementation, work):
         for job in ("ps", "worker"):
             for index in range(len(cluster[job])):
                 tasks.append(_task(implementation, job, index, cluster, work))
-        out, _ = tasks[1].communicate()  # the chief, whose figures count
-        if tasks[1].returncode:
+        out = tasks[1].stdout.read()  # of the chief, whose figures count
+        if tasks[1].wait():
             raise RuntimeError("the chief of %s has failed" % work)
         return json.loads(out.decode().strip().splitlines()[-1])
     finally:
         for task in tasks:
             task.kill()
             task.wait()
+            task.stdin.close()
 
 
 def _ports(count):
@@ -74,6 +69,7 @@ def _task(implementation, job, index, cluster, work):
     chief = job == "worker" and not index
     return subprocess.Popen(
         [*command, json.dumps(cluster), work],
+        stdin=subprocess.PIPE,  # a task ends with who started it
         stdout=subprocess.PIPE if chief else subprocess.DEVNULL,
         stderr=None if chief else subprocess.DEVNULL,
         env=dict(os.environ, PYTHONPATH=os.pathsep.join(p for p in paths if p)),
@@ -87,6 +83,7 @@ def task(implementation, job, index, cluster, work):
     from worker import vocabulary
 
     tf = vocabulary(implementation)
+    threading.Thread(target=_end_with_input, daemon=True).start()
     index, cluster = int(index), json.loads(cluster)
     server = tf.train.Server(cluster, job, index)
     if job == "ps":
@@ -95,6 +92,11 @@ def task(implementation, job, index, cluster, work):
         print(json.dumps(_transfers(tf, server)))
     else:
         _train(tf, server, cluster, index, work)
+
+
+def _end_with_input():
+    sys.stdin.read()
+    os._exit(1)
 
 
 def _train(tf, server, cluster, index, work):
@@ -146,7 +148,7 @@ def _train(tf, server, cluster, index, work):
             first, start = session.run(step), time.time()
             run_for(WINDOW)
             best = max(best, float(session.run(step) - first) / (time.time() - start))
-        print(json.dumps({work: 1 / best}))
+        print(json.dumps({"step": 1 / best}))
         sys.stdout.flush()
         os._exit(0)  # in a synchronous step the others would be waited for
 

@@ -51,8 +51,7 @@ class Link:
         self._buffer = bytearray(_BUFFER)
         self._view = memoryview(self._buffer)
         self._start = self._end = 0  # what has been received and not been taken
-        self._out: list[Any] = []  # what is left of the frame that is being sent
-        self._between = False  # whether its sender reads meanwhile
+        self._unsent: list[Any] | None = None  # of a frame whose sender reads meanwhile
         self.closed = False
 
     def fileno(self) -> int:
@@ -73,29 +72,28 @@ class Link:
     ) -> None:
         """Sends a frame. While the other side does not take it, `meanwhile` reads what comes from there, until
         it says that there is no more."""
-        self._out = link_frames.written(kind, text, message, tensors)
-        self._send_some()
+        pieces = link_frames.written(kind, text, message, tensors)
+        self._send_some(pieces)
         poll = None
-        while self._out:
+        while pieces:
             if poll is None:
                 poll = select.poll()
                 poll.register(self._sock, select.POLLOUT | (select.POLLIN if meanwhile else 0))
             event = poll.poll()[0][1]
             if event != select.POLLIN:
-                self._send_some()
+                self._send_some(pieces)
             elif meanwhile is not None:
-                self._between = True
+                self._unsent = pieces
                 try:
                     more = meanwhile()
                 finally:
-                    self._between = False
+                    self._unsent = None
                 if not more:
                     meanwhile = None
                     poll.modify(self._sock, select.POLLOUT)
 
-    def _send_some(self) -> None:
+    def _send_some(self, pieces: list[Any]) -> None:
         """Sends what the kernel takes at once."""
-        pieces = self._out
         try:
             while pieces:
                 sent = self._sock.sendmsg(pieces[:_MOST_PIECES], (), socket.MSG_DONTWAIT)
@@ -106,7 +104,6 @@ class Link:
         except BlockingIOError:
             pass
         except OSError as e:
-            self._out = []
             raise HungUp(str(e)) from None
 
     def read(self) -> Frame:
@@ -153,33 +150,22 @@ class Link:
 
     def _received(self, memory: memoryview, flags: int = 0) -> int:
         try:
-            count = (
-                self._sock.recv_into(memory, 0, flags)
-                if not self._out_waits
-                else self._both(memory)
-            )
+            if self._unsent:
+                self._send_until_more(self._unsent)
+            count = self._sock.recv_into(memory, 0, 0 if self._unsent else flags)
         except OSError as e:
             raise HungUp(str(e)) from None
         if not count:
             raise HungUp("the other side has hung up")
         return count
 
-    @property
-    def _out_waits(self) -> bool:
-        """Whether the thread that reads is in the middle of a frame that it sends."""
-        return self._between and bool(self._out)
-
-    def _both(self, memory: memoryview) -> int:
-        """Receives, and goes on sending: the other side may be waiting for that."""
+    def _send_until_more(self, pieces: list[Any]) -> None:
+        """Goes on sending until there is something to receive, or nothing left to send: the other side may be
+        in the middle of a frame too, and wait for this."""
         poll = select.poll()
         poll.register(self._sock, select.POLLIN | select.POLLOUT)
-        while True:
-            event = poll.poll()[0][1]
-            if event & ~select.POLLOUT:
-                return self._sock.recv_into(memory, 0, socket.MSG_DONTWAIT)
-            self._send_some()
-            if not self._out:
-                return self._sock.recv_into(memory)
+        while pieces and not poll.poll()[0][1] & ~select.POLLOUT:
+            self._send_some(pieces)
 
     def stop_reading(self) -> None:
         """Ends the wait of whoever reads, who finds the link hung up. What is sent still arrives."""
