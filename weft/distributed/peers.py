@@ -6,6 +6,8 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from google.protobuf.unknown_fields import UnknownFieldSet
+
 from weft import proto
 from weft.distributed import rpc, wire
 from weft.distributed.partition import task_of
@@ -42,6 +44,11 @@ class Peers:
                 found = self._remote[task] = RemoteWorker(task, address)
             return found
 
+    def is_later(self, task: str) -> bool:
+        """Whether a task is one of a TensorFlow that numbers the frames of loops in the later way."""
+        worker = self.worker(task)
+        return isinstance(worker, RemoteWorker) and worker.is_later()
+
     def receive(self, device: str, step_id: int, key: str, arrival: Arrival) -> None:
         """Asks the task of a device for a tensor of a step."""
         worker = self.worker(task_of(device))
@@ -59,12 +66,15 @@ class RemoteWorker:
     def __init__(self, task: str, address: str):
         self.task = task
         self.is_weft = False  # as far as is known
+        self._is_later: bool | None = None
         self._stub = rpc.Stub(address, "tensorflow.WorkerService")
 
     def devices(self, timeout_ms: int = 0) -> list[Device]:
         """Its devices; waits for a task that does not answer yet."""
         response = self._stub.call("GetStatus", proto.GetStatusRequest(), timeout_ms)
         self.is_weft = any(d.physical_device_desc == WEFT for d in response.device_attributes)
+        # Later TensorFlows tell more of a device than this message has fields for.
+        self._is_later = any(len(UnknownFieldSet(d)) for d in response.device_attributes)
         out = []
         for d in response.device_attributes:
             if d.device_type in ("CPU", "GPU"):
@@ -72,6 +82,12 @@ class RemoteWorker:
                 device = Device("", d.device_type, index, None, d.memory_limit, d.incarnation)
                 out.append(device.renamed(self.task))
         return out
+
+    def is_later(self) -> bool:
+        """Whether it numbers the frames of loops as later TensorFlows do."""
+        if self._is_later is None:
+            self.devices(_ASKING_MS)
+        return bool(self._is_later)
 
     def create_session(self, handle: str, cluster: Any, isolate: bool, task: str = "") -> None:
         request = proto.CreateWorkerSessionRequest(
@@ -142,16 +158,8 @@ class RemoteWorker:
             if error is not None:
                 arrival.finish(error=rpc.error_of_call(error))
                 return
-            response = future.result()
-            if response.is_dead:
-                arrival.finish(
-                    error=errors.UnimplementedError(
-                        None, None, f"A dead tensor has come from {self.task}: {key}"
-                    )
-                )
-                return
             try:
-                arrival.finish(wire.unpack(response))
+                arrival.finish(wire.unpack(future.result()))
             except errors.OpError as e:
                 arrival.finish(error=e)
 
@@ -166,3 +174,4 @@ class RemoteWorker:
 
 
 _CLOSING_MS = 5000
+_ASKING_MS = 10_000

@@ -11,6 +11,7 @@ import numpy as np
 from weft import proto
 from weft.distributed import large_messages
 from weft.engine.cell import Cell
+from weft.engine.dataflow import DEAD
 from weft.framework import dtypes, errors
 from weft.framework.tensor_proto import make_ndarray, make_tensor_proto
 
@@ -65,6 +66,11 @@ def _array(value: Any) -> Any:
 def pack(value: Any) -> Any:
     """The RecvTensorResponse of what one task sends to another: a tensor, or several that travel together."""
     response = proto.RecvTensorResponse()
+    if value is DEAD:
+        response.is_dead = True
+        response.tensor.dtype = dtypes.float32.enum
+        response.tensor.tensor_shape.dim.add(size=0)
+        return response
     if type(value) is tuple:
         if not any(map(large_messages.is_large, value)):
             response.tensor.dtype = dtypes.variant.enum
@@ -89,6 +95,8 @@ def pack(value: Any) -> Any:
 
 def unpack(response: Any) -> Any:
     """What `pack` has written."""
+    if response.is_dead:
+        return DEAD
     if type(response) is large_messages.WithTensors and response.arrays:
         value = response.arrays[0][1]
         return tuple(map(_array, value)) if type(value) is tuple else _array(value)

@@ -13,6 +13,7 @@ from typing import Any
 
 from weft import proto
 from weft.distributed import rpc, transfers, wire
+from weft.distributed.frames import frame_id
 from weft.distributed.open_step import OpenStep
 from weft.distributed.partition import task_of
 from weft.framework import errors
@@ -336,6 +337,13 @@ class _Transfers:
     def __init__(self, rendezvous: Rendezvous, session: _Session, step_id: int):
         self.send = rendezvous.send
         self._rendezvous, self._session, self._step_id = rendezvous, session, step_id
+
+    def where(self, position: Any, device: str) -> str:
+        """Where in loops a tensor is that is sent to, or received from, the task of a device."""
+        if position is None:
+            return "0:0"
+        path, iteration = position
+        return f"{frame_id(path, self._session.peers.is_later(task_of(device)))}:{iteration}"
 
     def receive(self, device: str, key: str) -> Arrival:
         """A tensor that is sent here, or at the task of another device."""
