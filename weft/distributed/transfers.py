@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from weft.engine.dataflow import DEAD, RECEIVES, SENDS
+from weft.engine.dataflow import DEAD
 from weft.engine.interpreter import PutOff
 from weft.framework import errors
 from weft.framework.registry import op
@@ -46,9 +46,9 @@ def _text(value):
 
 # TensorFlow's, in two forms for two kinds of memory; and those for tensors that travel together between two
 # tasks of weft.
-for _name in sorted(SENDS):
+for _name in ("_Send", "_HostSend"):
     op(_name, "tensor: T", f"T: type; {_ENDS}", stateful=True, host=True)(_send)
-for _name in sorted(RECEIVES):
+for _name in ("_Recv", "_HostRecv"):
     op(
         _name,
         "-> tensor: tensor_type",

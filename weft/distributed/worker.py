@@ -12,10 +12,11 @@ from collections.abc import Collection
 from typing import Any
 
 from weft import proto
-from weft.distributed import rpc, transfers, wire
+from weft.distributed import rpc, transfers, wire  # noqa: F401  (the operations of transfers)
 from weft.distributed.frames import frame_id
 from weft.distributed.open_step import OpenStep
 from weft.distributed.partition import task_of
+from weft.engine.dataflow import RECEIVES, SENDS
 from weft.framework import errors
 from weft.framework.graph import Graph
 from weft.framework.importer import extend_graph
@@ -53,9 +54,9 @@ class _Part:
         self._steps: set[Any] = set()
         feeds, fetches, targets = {}, {}, []
         for op in graph._ops.values():
-            if op._attrs.get("client_terminated") and op.type in transfers.RECEIVES:
+            if op._attrs.get("client_terminated") and op.type in RECEIVES:
                 feeds[_key(op)] = op._outputs[0]
-            elif op._attrs.get("client_terminated") and op.type in transfers.SENDS:
+            elif op._attrs.get("client_terminated") and op.type in SENDS:
                 fetches[_key(op)] = op._inputs[0]
             else:
                 targets.append(op)
@@ -371,7 +372,9 @@ class WorkerService:
     def create_worker_session(self, request: Any, call: Any) -> Any:
         server = request.server_def
         cluster = server.cluster if server.cluster.job else None
-        task = f"/job:{server.job_name}/replica:0/task:{server.task_index}"
+        task = ""
+        if cluster is not None:
+            task = f"/job:{server.job_name}/replica:0/task:{server.task_index}"
         self._worker.create_session(
             request.session_handle, cluster, request.isolate_session_state, task
         )

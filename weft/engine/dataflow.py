@@ -26,8 +26,8 @@ EXITS = frozenset(("Exit", "RefExit"))
 NEXTS = frozenset(("NextIteration", "RefNextIteration"))
 OPS = MERGES | SWITCHES | ENTERS | EXITS | NEXTS | {"LoopCond"}
 # What moves tensors between tasks tells, and is told, whether they are dead.
-SENDS = frozenset(("_Send", "_HostSend"))
-RECEIVES = frozenset(("_Recv", "_HostRecv"))
+SENDS = frozenset(("_Send", "_HostSend", "WeftSend"))
+RECEIVES = frozenset(("_Recv", "_HostRecv", "WeftRecv"))
 TRANSFERS = SENDS | RECEIVES
 
 

@@ -561,12 +561,15 @@ def _with_region(
             if op not in inside:
                 inside.add(op)
                 stack.append(op)
-    # So do the transfers of its values: other tasks may wait for the one before they give the other.
-    led, follow = _closure(inside, before), _closure(inside, after)
-    inside |= {op for op in led if op.type in dataflow.RECEIVES}
-    inside |= {op for op in follow if op.type in dataflow.SENDS}
-    # So does what lies between two of its operations, which could not run before it nor after it.
-    inside = _closure(inside, after) & _closure(inside, before)
+    size = 0
+    while len(inside) > size:
+        size = len(inside)
+        # So do the transfers of its values: other tasks may wait for the one before they give the other.
+        led, follow = _closure(inside, before), _closure(inside, after)
+        inside |= {op for op in led if op.type in dataflow.RECEIVES}
+        inside |= {op for op in follow if op.type in dataflow.SENDS}
+        # So does what lies between two of its operations, which could not run before it nor after it.
+        inside = _closure(inside, after) & _closure(inside, before)
     members = [op for op in in_order_of_creation(ops) if op in inside]
     inputs: dict[Tensor, None] = {}
     outputs: dict[Tensor, None] = {}
