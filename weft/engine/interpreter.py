@@ -26,6 +26,7 @@ class Context:
     may_put_off: Any = None
     # Where in loops that are run by data flow the node is: the frames around it, and the iteration.
     position: Any = None
+    device: Any = None  # the device of the operation that the executor runs
 
     def __init__(self, resources: Any, step: Any = None, functions: Any = None):
         self.resources = resources

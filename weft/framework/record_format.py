@@ -14,6 +14,7 @@ from weft.framework import errors
 _checksum = google_crc32c.value
 _HEADER = struct.Struct("<QI")
 _FOOTER = struct.Struct("<I")
+_pack_footer = _FOOTER.pack
 HEADER_SIZE, FOOTER_SIZE = _HEADER.size, _FOOTER.size
 
 
@@ -34,7 +35,7 @@ def _header(length: int) -> bytes:
 
 def framed(record: bytes) -> bytes:
     """A record as it stands in a file."""
-    return b"".join((_header(len(record)), record, _FOOTER.pack(masked_crc(record))))
+    return b"".join((_header(len(record)), record, _pack_footer(masked(_checksum(record)))))
 
 
 def corrupted(offset: int, why: str = "corrupted record") -> errors.DataLossError:
@@ -63,9 +64,62 @@ def read_record(stream: Any, offset: int) -> bytes | None:
     return record
 
 
-def read_records(stream: Any) -> Iterator[bytes]:
-    """The records of a stream of bytes, in order."""
-    offset = 0
-    while (record := read_record(stream, offset)) is not None:
-        yield record
-        offset += HEADER_SIZE + len(record) + FOOTER_SIZE
+class Records:
+    """The records of a stream of bytes, in order, read by the block; `offset` is where in the file the next begins."""
+
+    _BLOCK = 256 * 1024
+
+    def __init__(self, stream: Any, offset: int = 0):
+        self._stream, self.offset = stream, offset
+        self._data, self._at = b"", 0  # what was read, and where in it the next record begins
+
+    def __iter__(self) -> Iterator[bytes]:
+        while records := self.some(1024):
+            yield from records
+
+    def some(self, most: int) -> list[bytes]:
+        """The next records: one, or what follows it in memory; none at the end. What is wrong with a record is raised
+        when it is the first."""
+        found: list[bytes] = []
+        data, at = self._data, self._at
+        start = at
+        try:
+            while len(found) < most:
+                stop = at + HEADER_SIZE
+                if stop <= len(data):
+                    header = data[at:stop]
+                    length = _HEADER.unpack(header)[0]
+                    if header != _header(length):
+                        raise corrupted(self.offset + at - start)
+                    end = stop + length
+                    if end + FOOTER_SIZE <= len(data):
+                        record = data[stop:end]
+                        if _FOOTER.unpack_from(data, end)[0] != masked(_checksum(record)):
+                            raise corrupted(self.offset + at - start)
+                        found.append(record)
+                        at = end + FOOTER_SIZE
+                        continue
+                    stop = end + FOOTER_SIZE
+                if found:
+                    break
+                if not self._read(stop - len(data)):
+                    if self._at == len(self._data):
+                        break
+                    raise corrupted(self.offset, "truncated record")
+                data, at = self._data, self._at
+                start = at
+        except errors.DataLossError:
+            if not found:
+                raise
+        self._at, self.offset = at, self.offset + at - start
+        return found
+
+    def _read(self, missing: int) -> bool:
+        """Reads some more bytes, at least as many as are missing unless the stream ends; False if it has."""
+        rest = self._data[self._at :]
+        try:
+            more = self._stream.read(max(missing, self._BLOCK))
+        except (OverflowError, MemoryError):
+            raise corrupted(self.offset) from None
+        self._data, self._at = rest + more, 0
+        return len(more) >= missing
