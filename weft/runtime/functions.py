@@ -15,6 +15,11 @@ from weft.framework.func_graph import has_effect
 from weft.framework.operation import Operation
 from weft.framework.tensor import Tensor
 
+# Those that TensorFlow takes for stateless when it saves an iterator, or looks into.
+_AS_STATELESS = frozenset(
+    "Assert Print PrintV2 Timestamp If While LookupTableFindV2 LookupTableSize LookupTableSizeV2".split()
+)
+
 
 class FunctionPrograms:
     """Programs of library functions, made at their first call."""
@@ -126,6 +131,26 @@ class FunctionPrograms:
     def is_compilable(self, name: str) -> bool:
         """Whether XLA can take all of a function."""
         return not self._why_function(name)
+
+    def stateful_op(self, name: str) -> str:
+        """The type of the first operation of a function, or of one that it calls, whose state lies outside of it, so
+        that saving what calls it saves too little; "" where there is none."""
+        seen, rest = set(), [name]
+        while rest:
+            name = rest.pop()
+            if name in seen:
+                continue
+            seen.add(name)
+            for node in self.program(name).nodes:
+                kind = node.decl.name
+                if (
+                    node.decl.stateful
+                    and kind not in _AS_STATELESS
+                    and not kind.endswith(("Dataset", "DatasetV2"))
+                ):
+                    return kind
+                rest += called_functions(node.op)
+        return ""
 
     def _why_function(self, name: str) -> str:
         try:

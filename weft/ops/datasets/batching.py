@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from weft.ops.datasets.dataset import (
     Dataset,
     Element,
     End,
+    Place,
     Run,
     Walk,
     as_dataset,
@@ -62,33 +64,33 @@ def _batches(
 
     def whole_batches(run: Run) -> Walk:
         assert rows_of_source is not None
-        before = rows_of_source.batches(run, size)
 
-        def advance() -> Element:
-            batch = before()
+        def advance(at: Place) -> Element:
+            batch = at.before()
             if drop_remainder and len(batch[0]) < size:
                 raise End
             return batch
 
-        return advance
+        at = Place(run, functools.partial(rows_of_source.batches, size=size))
+        at.before = at.begin()
+        return Walk(advance, at)
 
     def walk(run: Run) -> Walk:
-        before: Walk | None = source.walk(run)
-
-        def advance() -> Element:
-            nonlocal before
+        def advance(at: Place) -> Element:
             rows: list[Element] = []
-            while before is not None and len(rows) < size:
+            while at.before is not None and len(rows) < size:
                 try:
-                    rows.append(before())
+                    rows.append(at.before())
                 except End:
-                    before = None
+                    at.before = None
             run.check()
             if not rows or drop_remainder and len(rows) < size:
                 raise End
             return put_together(rows)
 
-        return advance
+        at = Place(run, source.walk)
+        at.before = at.begin()
+        return Walk(advance, at)
 
     known = source.cardinality
     if known >= 0:
@@ -235,14 +237,14 @@ def _sparse_rows(dataset: Dataset) -> Dataset:
     """Sparse tensors travel as one component: an array of three variants."""
 
     def walk(run: Run) -> Walk:
-        before = dataset.walk(run)
-
-        def advance() -> Element:
+        def advance(at: Place) -> Element:
             serialized = np.empty(3, object)
-            serialized[:] = before()
+            serialized[:] = at.before()
             return [serialized]
 
-        return advance
+        at = Place(run, dataset.walk)
+        at.before = at.begin()
+        return Walk(advance, at)
 
     return Dataset(walk, dataset.cardinality, dataset.kind)
 
@@ -253,27 +255,23 @@ def unbatch_dataset(ctx, input_dataset):
     source = as_dataset(input_dataset)
 
     def walk(run: Run) -> Walk:
-        before = source.walk(run)
-        element: Element = []
-        at = size = 0
-
-        def advance() -> Element:
-            nonlocal element, at, size
-            while at >= size:
+        def advance(at: Place) -> Element:
+            while at.row >= at.size:
                 run.check()
-                element, at = before(), 0
-                sizes = {len(c) if np.ndim(c) else None for c in element}
+                at.element, at.row, at.size = at.before(), 0, 0
+                sizes = {len(c) if np.ndim(c) else None for c in at.element}
                 if len(sizes) != 1 or None in sizes:
-                    size = 0
                     raise invalid(
                         "Input element must have the same batch size in each component. Shapes: "
-                        f"{[list(np.shape(c)) for c in element]}"
+                        f"{[list(np.shape(c)) for c in at.element]}"
                     )
-                size = sizes.pop() or 0
-            at += 1
-            return [_row(c, at - 1) for c in element]
+                at.size = sizes.pop() or 0
+            at.row += 1
+            return [_row(c, at.row - 1) for c in at.element]
 
-        return advance
+        at = Place(run, source.walk, element=[], row=0, size=0)
+        at.before = at.begin()
+        return Walk(advance, at)
 
     return Dataset(walk, UNKNOWN, "UnbatchDataset")
 
@@ -303,32 +301,30 @@ def window_dataset(ctx, input_dataset, size, shift, stride, drop_remainder):
     reach = (n - 1) * gap + 1
 
     def walk(run: Run) -> Walk:
-        before: Walk | None = source.walk(run)
-        held: list[Element] = []
-
-        def advance() -> Element:
-            nonlocal before
-            while before is not None and len(held) < reach:
+        def advance(at: Place) -> Element:
+            while at.before is not None and len(at.held) < reach:
                 run.check()
                 try:
-                    held.append(before())
+                    at.held.append(at.before())
                 except End:
-                    before = None
-            if not held or drop and len(held) < reach:
+                    at.before = None
+            if not at.held or drop and len(at.held) < reach:
                 raise End
-            rows = held[:reach:gap]
-            skip = step - len(held)
-            del held[:step]
-            while before is not None and skip > 0:
+            rows = at.held[:reach:gap]
+            skip = step - len(at.held)
+            del at.held[:step]
+            while at.before is not None and skip > 0:
                 run.check()
                 try:
-                    before()
+                    at.before()
                 except End:
-                    before = None
+                    at.before = None
                 skip -= 1
             return [of_rows([[row[i]] for row in rows]) for i in range(len(rows[0]))]
 
-        return advance
+        at = Place(run, source.walk, held=[])
+        at.before = at.begin()
+        return Walk(advance, at)
 
     known = source.cardinality
     if known >= 0:
@@ -340,16 +336,17 @@ def of_rows(rows: list[Element]) -> Dataset:
     """A dataset of elements that are there."""
 
     def walk(run: Run) -> Walk:
-        rest = iter(rows)
+        def advance(at: Place) -> Element:
+            if at.row >= len(rows):
+                raise End
+            at.row += 1
+            return rows[at.row - 1]
 
-        def advance() -> Element:
-            for row in rest:
-                return row
-            raise End
+        return Walk(advance, Place(run, row=0))
 
-        return advance
-
-    return Dataset(walk, len(rows), "WindowDataset of elements")
+    dataset = Dataset(walk, len(rows), "WindowDataset of elements")
+    dataset.elements = rows
+    return dataset
 
 
 @dataset_op(
@@ -367,24 +364,21 @@ def sliding_window_dataset(ctx, input_dataset, window_size, window_shift, window
     reach = (n - 1) * gap + 1
 
     def walk(run: Run) -> Walk:
-        before = source.walk(run)
-        held: list[Element] = []
-        skip = 0
-
-        def advance() -> Element:
-            nonlocal skip
-            while skip:
-                before()
-                skip -= 1
-            while len(held) < reach:
+        def advance(at: Place) -> Element:
+            while at.skip:
+                at.before()
+                at.skip -= 1
+            while len(at.held) < reach:
                 run.check()
-                held.append(before())
-            window = stacked(held[::gap])
-            skip = max(step - len(held), 0)
-            del held[:step]
+                at.held.append(at.before())
+            window = stacked(at.held[::gap])
+            at.skip = max(step - len(at.held), 0)
+            del at.held[:step]
             return window
 
-        return advance
+        at = Place(run, source.walk, held=[], skip=0)
+        at.before = at.begin()
+        return Walk(advance, at)
 
     return Dataset(
         walk, UNKNOWN if source.cardinality != INFINITE else INFINITE, "SlidingWindowDataset"

@@ -17,6 +17,7 @@ from weft.ops.datasets.dataset import (
     Dataset,
     Element,
     End,
+    Place,
     Run,
     Walk,
     as_dataset,
@@ -90,46 +91,75 @@ class _Unzipped(gzip.GzipFile):
         self._file.close()
 
 
-def _opened(path: str, compression: str) -> Any:
+def _opened(path: str, compression: str, offset: int = 0) -> Any:
+    """A file from so many bytes on, as they are without compression."""
     file = file_system.open_file(path, "rb")
     if compression == "GZIP":
-        return _Unzipped(file)
-    return _Inflated(file) if compression == "ZLIB" else file
+        file = _Unzipped(file)
+    elif compression == "ZLIB":
+        file = _Inflated(file)
+    elif offset:
+        file.seek(offset)
+        return file
+    while offset:
+        skipped = len(file.read(min(offset, 1 << 20)))
+        if not skipped:
+            raise errors.DataLossError(None, None, f"{path}: shorter than it was")
+        offset -= skipped
+    return file
 
 
-def _of_files(names: list[str], read: Callable[[str], Iterator[bytes]], kind: str) -> Dataset:
-    """The records of files, one file after the other; a file that cannot be read is passed over once it was said."""
+# The records of a file from an offset on, each with the offset behind it.
+Read = Callable[[str, int], Iterator[tuple[Any, int]]]
+
+
+class OpenFile:
+    """The file that a walk reads. Where it is says the place, with its `file`, `offset` and `record`; the file is
+    opened there if it is not there anyway."""
+
+    def __init__(self, names: list[str], read: Read):
+        self._names, self._read = names, read
+        self._records: Iterator[tuple[Any, int]] = iter(())
+        self._where: tuple[int, int] | None = None
+
+    def next(self, at: Place) -> Any:
+        """The next record; `End` after the last file. A file that cannot be read is passed over once it was said."""
+        while at.file < len(self._names):
+            at.run.check()
+            name = self._names[at.file]
+            if self._where != (at.file, at.offset):
+                self._records = self._read(name, at.offset)
+            try:
+                for record, at.offset in self._records:
+                    self._where = at.file, at.offset
+                    at.record += 1
+                    return record
+            except (zlib.error, EOFError, gzip.BadGzipFile) as e:
+                raise self._lost(at, name, e) from None
+            except errors.DataLossError as e:
+                raise self._lost(at, name, e.message) from None
+            except errors.OpError:
+                self._go_on(at)
+                raise
+            self._go_on(at)
+        raise End
+
+    def _lost(self, at: Place, name: str, why: Any) -> errors.OpError:
+        number = at.record
+        self._go_on(at)
+        return errors.DataLossError(None, None, f"{name}: {why} (record {number})")
+
+    @staticmethod
+    def _go_on(at: Place) -> None:
+        at.file, at.offset, at.record = at.file + 1, 0, 0
+
+
+def _of_files(names: list[str], read: Read, kind: str) -> Dataset:
+    """The records of files, one file after the other."""
 
     def walk(run: Run) -> Walk:
-        rest = iter(names)
-        name = ""
-        current: Iterator[bytes] | None = None
-
-        def advance() -> Element:
-            nonlocal current, name
-            while True:
-                run.check()
-                if current is None:
-                    try:
-                        name = next(rest)
-                    except StopIteration:
-                        raise End from None
-                    current = read(name)
-                try:
-                    for record in current:
-                        return [_scalar(record)]
-                except (zlib.error, EOFError, gzip.BadGzipFile) as e:
-                    current = None
-                    raise errors.DataLossError(None, None, f"{name}: {e}") from None
-                except errors.DataLossError as e:
-                    current = None
-                    raise errors.DataLossError(None, None, f"{name}: {e.message}") from None
-                except errors.OpError:
-                    current = None
-                    raise
-                current = None
-
-        return advance
+        current = OpenFile(names, read)
+        return Walk(lambda at: [_scalar(current.next(at))], Place(run, file=0, offset=0, record=0))
 
     return Dataset(walk, UNKNOWN, kind)
 
@@ -144,12 +174,13 @@ def text_line_dataset(ctx, filenames, compression_type, buffer_size):
     """The lines of files, without their ends."""
     compression = _compression(compression_type)
 
-    def read(path: str) -> Iterator[bytes]:
-        file = _opened(path, compression)
+    def read(path: str, offset: int) -> Iterator[tuple[bytes, int]]:
+        file = _opened(path, compression, offset)
         try:
             with file_system.translated(path):
                 while line := file.readline():
-                    yield line.removesuffix(b"\n").removesuffix(b"\r")
+                    offset += len(line)
+                    yield line.removesuffix(b"\n").removesuffix(b"\r"), offset
         finally:
             file.close()
 
@@ -166,9 +197,8 @@ def tf_record_dataset(ctx, filenames, compression_type, buffer_size):
     """The records of files, whose checksums are checked."""
     compression = _compression(compression_type)
 
-    def read(path: str) -> Iterator[bytes]:
-        file = _opened(path, compression)
-        offset = 0
+    def read(path: str, offset: int) -> Iterator[tuple[bytes, int]]:
+        file = _opened(path, compression, offset)
         try:
             while True:
                 with file_system.translated(path):
@@ -176,7 +206,7 @@ def tf_record_dataset(ctx, filenames, compression_type, buffer_size):
                 if record is None:
                     return
                 offset += record_format.HEADER_SIZE + len(record) + record_format.FOOTER_SIZE
-                yield record
+                yield record, offset
         finally:
             file.close()
 
@@ -194,8 +224,9 @@ def _fixed_length(
     if after < 0:
         raise invalid("`footer_bytes` must be >= 0")
 
-    def read(path: str) -> Iterator[bytes]:
+    def read(path: str, offset: int) -> Iterator[tuple[bytes, int]]:
         file = _opened(path, compression)
+        first = max(offset, before)
         try:
             with file_system.translated(path):
                 if compression:
@@ -203,19 +234,22 @@ def _fixed_length(
                     while chunk := file.read(1 << 20):
                         chunks.append(chunk)
                     data = b"".join(chunks)
-                    body = data[before : len(data) - after]
-                    if len(data) < before + after or len(body) % size:
+                    body = len(data) - before - after
+                    if body < 0 or body % size:
                         raise _uneven(path, before, size, after, len(data))
-                    for at in range(0, len(body), size):
-                        yield body[at : at + size]
+                    for end in range(first + size, len(data) - after + 1, size):
+                        yield data[end - size : end], end
                     return
                 length = file_system.stat(path).length
                 count, rest = divmod(length - before - after, size)
                 if count < 0 or rest:
                     raise _uneven(path, before, size, after, length)
-                file.seek(before)
-                for _ in range(count):
-                    yield file.read(size)
+                file.seek(first)
+                for end in range(first + size, length - after + 1, size):
+                    record = file.read(size)
+                    if len(record) < size:
+                        raise record_format.corrupted(end - size, "truncated record")
+                    yield record, end
         finally:
             file.close()
 
@@ -258,14 +292,14 @@ def matching_files_dataset(ctx, patterns):
     wanted = _names(patterns)
 
     def walk(run: Run) -> Walk:
-        found = iter(sorted({path for p in wanted for path in file_system.glob(p)}))
+        def advance(at: Place) -> Element:
+            if at.found is None:
+                at.found = sorted({path for p in wanted for path in file_system.glob(p)})[::-1]
+            if not at.found:
+                raise End
+            return [_scalar(at.found.pop().encode())]
 
-        def advance() -> Element:
-            for path in found:
-                return [_scalar(path.encode())]
-            raise End
-
-        return advance
+        return Walk(advance, Place(run, found=None))
 
     return Dataset(walk, UNKNOWN, "MatchingFilesDataset")
 
