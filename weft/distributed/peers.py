@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 
@@ -56,24 +58,57 @@ class Peers:
 class RemoteWorker:
     """A worker in another process. Its methods are those of `Worker`, and the beginning of runs."""
 
+    is_here = False
+
     def __init__(self, task: str, address: str):
         self.task = task
         self.is_weft = False  # as far as is known
+        self.address = address
         self._stub = rpc.Stub(address, "tensorflow.WorkerService")
+        self._untold: deque[int] = deque(maxlen=_MOST_UNTOLD)
+        self._life: set[int] = set()  # the incarnations that it had when it was last asked
 
-    def devices(self, timeout_ms: int = 0) -> list[Device]:
-        """Its devices; waits for a task that does not answer yet."""
-        response = self._stub.call("GetStatus", proto.GetStatusRequest(), timeout_ms)
-        self.is_weft = any(d.physical_device_desc == WEFT for d in response.device_attributes)
+    def ask_devices(self, answer: Callable[[Any], Any]) -> Any:
+        """Asks for its devices, and has it wait for a task that does not answer yet. `answer` is called
+        with them, or with an error. Returns what gives up asking."""
+        future = self._stub.start("GetStatus", proto.GetStatusRequest(), wait=True)
+
+        def came(future: Any) -> None:
+            try:
+                answer(self._devices(future))
+            except Exception as e:
+                answer(wire.as_op_error(e))
+
+        future.add_done_callback(came)
+        return future.cancel
+
+    def _devices(self, future: Any) -> list[Device]:
+        if future.cancelled():
+            raise errors.CancelledError(None, None, "GetStatus was cancelled.")
+        error = future.exception()
+        if error is not None:
+            raise rpc.error_of_call(error)
+        given = future.result().device_attributes
+        is_weft = any(d.physical_device_desc == WEFT for d in given)
+        if is_weft != self.is_weft:
+            self.is_weft = is_weft
+            self._stub = rpc.Stub(self.address, "tensorflow.WorkerService", watched=is_weft)
         out = []
-        for d in response.device_attributes:
+        for d in given:
             if d.device_type in ("CPU", "GPU"):
                 index = int(d.name.rpartition(":")[2])
-                device = Device("", d.device_type, index, None, d.memory_limit, d.incarnation)
-                out.append(device.renamed(self.task))
+                device = Device(d.name, d.device_type, index, None, d.memory_limit, d.incarnation)
+                out.append(device)
+        life = {d.incarnation for d in out}
+        if life != self._life:
+            self._life = life
+            self._untold.clear()  # with the task went what it held
+        self._end_untold()
         return out
 
-    def create_session(self, handle: str, cluster: Any, isolate: bool, task: str = "") -> None:
+    def create_session(
+        self, handle: str, cluster: Any, isolate: bool, task: str = "", timeout_ms: int = 0
+    ) -> None:
         request = proto.CreateWorkerSessionRequest(
             session_handle=handle, isolate_session_state=isolate
         )
@@ -82,22 +117,32 @@ class RemoteWorker:
             request.server_def.protocol = "grpc"
             job, _, index = self.task[len("/job:") :].partition("/replica:0/task:")
             request.server_def.job_name, request.server_def.task_index = job, int(index)
-        self._stub.call("CreateWorkerSession", request, wait=False)
+        self._stub.call("CreateWorkerSession", request, timeout_ms, wait=False)
 
     def delete_session(self, handle: str) -> None:
         request = proto.DeleteWorkerSessionRequest(session_handle=handle)
         self._stub.call("DeleteWorkerSession", request, _CLOSING_MS, wait=False)
 
-    def register(self, session_handle: str, graph_def: Any, created: bool) -> str:
+    def register(
+        self, session_handle: str, graph_def: Any, created: bool, timeout_ms: int = 0
+    ) -> str:
         request = proto.RegisterGraphRequest(
             session_handle=session_handle,
             graph_def=graph_def,
             create_worker_session_called=created,
         )
-        return self._stub.call("RegisterGraph", request, wait=False).graph_handle
+        return self._stub.call("RegisterGraph", request, timeout_ms, wait=False).graph_handle
 
     def deregister(self, handle: str) -> None:
         self._stub.tell("DeregisterGraph", proto.DeregisterGraphRequest(graph_handle=handle))
+
+    def greet(self, timeout_ms: int) -> None:
+        """Fails unless the task answers in time."""
+        self._stub.call("GetStatus", proto.GetStatusRequest(), timeout_ms, wait=False)
+
+    def begin(self, method: str, request: Any) -> Any:
+        """Begins a call of a task that may not be there yet, and returns its future."""
+        return self._stub.start(method, request, wait=True)
 
     def start(self, request: Any) -> Any:
         """Begins the run of a part, and returns the call's future."""
@@ -158,7 +203,19 @@ class RemoteWorker:
         future.add_done_callback(came)
 
     def end_step(self, step_id: int) -> None:
-        self._stub.tell("CleanupGraph", proto.CleanupGraphRequest(step_id=step_id))
+        def told(came: bool) -> None:
+            if not came:
+                self._untold.append(step_id)
+            elif self._untold:
+                self._end_untold()
+
+        self._stub.tell("CleanupGraph", proto.CleanupGraphRequest(step_id=step_id), told)
+
+    def _end_untold(self) -> None:
+        """Tells of the steps that have ended while the task could not be reached: it may hold what they sent."""
+        for _ in range(len(self._untold)):
+            with contextlib.suppress(IndexError):
+                self.end_step(self._untold.popleft())
 
     def forget(self, containers: Any) -> None:
         request = proto.CleanupAllRequest(container=list(containers))
@@ -166,3 +223,4 @@ class RemoteWorker:
 
 
 _CLOSING_MS = 5000
+_MOST_UNTOLD = 1000

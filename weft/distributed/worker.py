@@ -8,11 +8,12 @@ from __future__ import annotations
 import itertools
 import secrets
 import threading
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Any
 
 from weft import proto
 from weft.distributed import rpc, transfers, wire
+from weft.distributed.group_leader import CollectiveCalls, GroupLeader
 from weft.distributed.open_step import OpenStep
 from weft.distributed.partition import task_of
 from weft.framework import errors
@@ -96,9 +97,11 @@ class Worker:
     """The worker of one task."""
 
     is_weft = True
+    is_here = True
 
     def __init__(self, server: Any):
         self._server = server
+        self.leader: GroupLeader = server.leader
         self.task = "/job:%s/replica:0/task:%d" % server.task
         self._sessions: dict[str, _Session] = {}
         self._shared = _Session(server.store, self.task, self.devices(), server.peers, False)
@@ -111,19 +114,31 @@ class Worker:
         self._open: dict[int, OpenStep] = {}  # steps that are run in parts
         self._lock = threading.Lock()
 
+    @property
+    def address(self) -> str:
+        return self._server.address
+
     def devices(self) -> list[Device]:
         return self._server.devices(*self._server.task)
 
+    def greet(self, timeout_ms: int) -> None:
+        """A worker of this process is there."""
+
+    def ask_devices(self, answer: Callable[[Any], Any]) -> None:
+        answer(self.devices())
+
     # -- sessions and graphs ---------------------------------------------------------------------------
 
-    def create_session(self, handle: str, cluster: Any, isolate: bool, task: str = "") -> None:
+    def create_session(
+        self, handle: str, cluster: Any, isolate: bool, task: str = "", timeout_ms: int = 0
+    ) -> None:
         """Begins a master's session, with a cluster of its own where one is given."""
         peers, devices = self._server.peers, self._shared.devices
         if cluster is not None:
             peers = self._server.peers_of(cluster)
             devices = [d.renamed(task) for d in devices]
             self._lives.update((d.name, d.incarnation) for d in devices)
-        store = ResourceStore() if isolate else self._server.store
+        store = ResourceStore(self._server.store.collectives) if isolate else self._server.store
         self._sessions[handle] = _Session(store, task or self.task, devices, peers, isolate)
 
     def delete_session(self, handle: str) -> None:
@@ -136,7 +151,9 @@ class Worker:
         if session.own:
             session.store.close()
 
-    def register(self, session_handle: str, graph_def: Any, created: bool) -> str:
+    def register(
+        self, session_handle: str, graph_def: Any, created: bool, timeout_ms: int = 0
+    ) -> str:
         """Takes a part of a graph, and returns its handle."""
         session = self._shared
         if created:
@@ -346,11 +363,12 @@ class _Transfers:
         return arrival
 
 
-class WorkerService:
+class WorkerService(CollectiveCalls):
     """A worker's form on the wire."""
 
     def __init__(self, worker: Worker):
         self._worker = worker
+        self._leader = worker.leader
 
     def get_status(self, request: Any, call: Any) -> Any:
         from weft.distributed.master import describe
@@ -363,7 +381,9 @@ class WorkerService:
     def create_worker_session(self, request: Any, call: Any) -> Any:
         server = request.server_def
         cluster = server.cluster if server.cluster.job else None
-        task = f"/job:{server.job_name}/replica:0/task:{server.task_index}"
+        task = ""
+        if cluster is not None:
+            task = f"/job:{server.job_name}/replica:0/task:{server.task_index}"
         self._worker.create_session(
             request.session_handle, cluster, request.isolate_session_state, task
         )
