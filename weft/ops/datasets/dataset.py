@@ -59,6 +59,10 @@ class Run:
         """The type of an operation of a function with state outside of it; "" where there is none."""
         return self._functions.stateful_op(name)
 
+    def has_state(self, dataset: Dataset) -> bool:
+        """Whether somebody might notice how far a dataset was read."""
+        return any(self.stateful_op(name) for d in dataset.all_inputs() for name in d.functions)
+
     def shared(self, key: Any, make: Callable[[], Any]) -> Any:
         """What all walks of this run share."""
         with self._lock:
@@ -130,6 +134,9 @@ class Walk(functools.partial):
     kind = ""  # of the dataset
     recipe: Any = None  # what the walk that has begun this one did it with
     several: Callable[[Place, int], Block] | None = None
+    may_go_ahead = (
+        False  # whether nobody would notice if some of its elements were read and never used
+    )
 
     @property
     def place(self) -> Place:
@@ -140,6 +147,11 @@ class Walk(functools.partial):
         """This walk, which can give several elements at once: `several` does what `some` promises."""
         self.several = several
         return self
+
+    @classmethod
+    def of_blocks(cls, several: Callable[[Place, int], Block], place: Place) -> Walk:
+        """A walk that does the same for one element as for several."""
+        return cls(lambda at: several(at, 1).rows[0], place).in_blocks(several)
 
     def some(self, most: int) -> Block:
         """The next elements, for somebody who will use all of them: at least one, `most` at most.

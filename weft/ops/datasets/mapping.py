@@ -414,19 +414,19 @@ def flat_map_dataset(ctx, input_dataset, other_arguments, *, f):
     def walk(run: Run) -> Walk:
         call = Function(run, f, other_arguments)
 
-        def advance(at: Place) -> Element:
+        def several(at: Place, most: int) -> Block:
             while True:
                 run.check()
                 if at.current is None:
                     at.current = at.begin(at.before())
                 try:
-                    return at.current()
+                    return at.current.some(most)
                 except End:
                     at.current = None
 
         at = Place(run, source.walk, made=lambda element: as_dataset(call(element)[0]).walk)
         at.before, at.current = at.begin(), None
-        return Walk(advance, at)
+        return Walk.of_blocks(several, at)
 
     return Dataset(walk, UNKNOWN, "FlatMapDataset")
 
@@ -438,7 +438,7 @@ def _interleaved(
     block_length: Any,
     f: Any,
     kind: str,
-    wrap: Callable[[Dataset], Dataset] = lambda dataset: dataset,
+    wrap: Callable[[Dataset, bool], Dataset] = lambda dataset, may_go_ahead: dataset,
 ) -> Dataset:
     cycle = int(cycle_length)
     if cycle == -1:
@@ -455,38 +455,65 @@ def _interleaved(
         def go_on(at: Place) -> None:
             at.turn, at.taken = (at.turn + 1) % cycle, 0
 
-        def advance(at: Place) -> Element:
+        def several(at: Place, most: int) -> Block:
+            found: list[Element] = []
             empty = 0  # places in the cycle without a dataset, one after the other
-            while empty < cycle:
+            while empty < cycle and len(found) < most:
                 run.check()
-                if at.walks[at.turn] is None:
-                    if at.before is None:
-                        empty += 1
-                        go_on(at)
-                        continue
-                    try:
-                        element = at.before()
-                    except End:
-                        at.before = None
-                        continue
-                    at.walks[at.turn] = at.begin(element)
-                    at.taken = 0
-                empty = 0
-                try:
-                    result = at.walks[at.turn]()
-                except End:
-                    at.walks[at.turn] = None
+                if at.walks[at.turn] is None and at.before is None:
+                    empty += 1
                     go_on(at)
                     continue
+                empty = 0
+                rows = at.rows[at.turn]
+                if not rows:
+                    if found:  # nothing is read while there is something to go on with
+                        break
+                    rows = read(at, -(-most // cycle))
+                    if not rows:
+                        continue
+                found.append(rows.pop())
                 at.taken += 1
                 if at.taken == block:
                     go_on(at)
-                return result
-            raise End
+            if not found:
+                raise End
+            return Block.of(found)
 
-        at = Place(run, source.walk, made=lambda element: wrap(as_dataset(call(element)[0])).walk)
+        def read(at: Place, most: int) -> list[Element]:
+            """Elements of the dataset whose turn it is, the first at the end; none where it is over."""
+            current = at.walks[at.turn]
+            if current is None:
+                try:
+                    element = at.before()
+                except End:
+                    at.before = None
+                    return []
+                current = at.walks[at.turn] = at.begin(element)
+                at.taken = 0
+            try:
+                at.rows[at.turn] = current.some(most if current.may_go_ahead else 1).rows[::-1]
+            except End:
+                at.walks[at.turn] = None
+                go_on(at)
+                return []
+            return at.rows[at.turn]
+
+        def begin(element: list[Any]) -> Callable[[Run], Walk]:
+            dataset = as_dataset(call(element)[0])
+            may_go_ahead = not run.has_state(dataset)
+
+            def walk(run: Run) -> Walk:
+                walk = wrap(dataset, may_go_ahead).walk(run)
+                walk.may_go_ahead = may_go_ahead
+                return walk
+
+            return walk
+
+        at = Place(run, source.walk, made=begin)
         at.before, at.walks, at.turn, at.taken = at.begin(), [None] * cycle, 0, 0
-        return Walk(advance, at)
+        at.rows = [[] for _ in range(cycle)]
+        return Walk.of_blocks(several, at)
 
     return Dataset(walk, UNKNOWN, kind)
 
@@ -560,10 +587,15 @@ def parallel_interleave_dataset(
     )
 
 
-def _read_ahead(count: int) -> Callable[[Dataset], Dataset]:
+_READ_AHEAD = 16  # elements of each dataset where nobody can notice
+
+
+def _read_ahead(count: int) -> Callable[[Dataset, bool], Dataset]:
     from weft.ops.datasets.buffering import prefetched
 
-    return lambda dataset: prefetched(dataset, count)
+    return lambda dataset, may_go_ahead: prefetched(
+        dataset, max(count, _READ_AHEAD) if may_go_ahead else count
+    )
 
 
 # -- groups ---------------------------------------------------------------------------------------------
