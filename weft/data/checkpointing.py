@@ -87,9 +87,9 @@ class CheckpointInputPipelineHook(tf.train.SessionRunHook):
         hook = self._checkpoint_saver_hook
         step = session.run(hook._global_step_tensor)
         state = tf.train.get_checkpoint_state(hook._checkpoint_dir, self._latest_filename)
+        hook._timer.update_last_triggered_step(step)  # so that it saves with that of the model
         if state is None or not state.model_checkpoint_path:
             hook._save(session, step)
-            hook._timer.update_last_triggered_step(step)
             return
         # A process that is killed between the two saves leaves the model's checkpoint at another step than the last
         # of the input.
@@ -101,7 +101,9 @@ class CheckpointInputPipelineHook(tf.train.SessionRunHook):
                 "There is no saved input of step %d in %s: it goes on from %s.",
                 *(step, hook._checkpoint_dir, os.path.basename(path)),
             )
-        hook._get_saver().restore(session, path)
+        saver = hook._get_saver()
+        saver.restore(session, path)
+        saver.recover_last_checkpoints(state.all_model_checkpoint_paths)
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
         self._checkpoint_saver_hook.after_run(run_context, run_values)

@@ -255,13 +255,14 @@ class _CacheFiles:
         self._prefix = prefix
         self._lock = f"{prefix}.lockfile"
         self._parts = 0
+        self.complete = False
         self._writer: BundleWriter | None = None
         self._rows: list[tuple[BundleReader, list[str]]] | None = None
 
-    @property
-    def complete(self) -> bool:
-        """Whether a walk has got to the end."""
-        return file_system.exists(index_file(self._prefix))
+    def look(self) -> bool:
+        """Whether all elements are there: some walk has got to the end."""
+        self.complete = file_system.exists(index_file(self._prefix))
+        return self.complete
 
     def lock(self) -> None:
         """Says to others that the files are being made."""
@@ -301,6 +302,7 @@ class _CacheFiles:
             self._writer = BundleWriter(self._part(0))
             self._finish_part()
         merge([self._part(i) for i in range(self._parts)], self._prefix)
+        self.complete = True
         if file_system.exists(self._lock):
             file_system.remove(self._lock)
 
@@ -308,6 +310,7 @@ class _CacheFiles:
         """Reads an element; `End` after the last."""
         if self._rows is None:
             reader = BundleReader(self._prefix)
+            weakref.finalize(self, reader.close).atexit = False
             parts: dict[int, list[tuple[int, str]]] = {}
             for name in reader.names():
                 row, component = name.strip().split("_")
@@ -333,23 +336,24 @@ class _CacheFiles:
             self._writer.abandon()
             self._writer = None
         self._parts = parts
+        self.look()  # a walk may have gone to the end since
 
 
 def _cached_in_files(source: Dataset, prefix: str) -> Dataset:
     def advance(at: Place) -> Element:
         if not at.begun:
             at.begun = True
-            if not at.files.complete:
+            if not at.files.look():
                 at.files.lock()
                 at.before = at.begin()
-        if at.before is None:
+        if at.files.complete:
+            at.before = None
             element = at.files.row(at.row)
         else:
             try:
                 element = at.before()
             except End:
                 at.files.finish()
-                at.before = None
                 raise
             at.files.add(at.row, element)
         at.row += 1
