@@ -9,11 +9,13 @@ import threading
 from typing import Any
 
 from weft import proto
-from weft.distributed import rpc, wire
+from weft.distributed import link_frames, rpc, wire
 from weft.distributed.discovery import Discovery, held
+from weft.distributed.expansion import EXPANDABLE, Expansion
+from weft.distributed.flow import colocate
 from weft.distributed.link_steps import CallerLinks
 from weft.distributed.partial_steps import PartialStep
-from weft.distributed.partition import Part, Partitioner
+from weft.distributed.partition import Part, Partitioner, task_of
 from weft.distributed.peers import Peers, RemoteWorker
 from weft.engine.program import order
 from weft.framework import errors
@@ -21,7 +23,7 @@ from weft.runtime.alarm import Limit
 from weft.runtime.devices import Device
 from weft.runtime.fetches import Fetches
 from weft.runtime.functions import FunctionPrograms, in_order_of_creation
-from weft.runtime.placement import place
+from weft.runtime.placement import device_for, place
 from weft.runtime.recent_cache import RecentCache
 from weft.runtime.segment import can_compile
 
@@ -150,6 +152,26 @@ class ClusterMaster:
         compilable = {op: can_compile(op, functions) for op in ops}
         soft = self._config.allow_soft_placement
         placed = place(ops, devices, soft, compilable.__getitem__)
+        if len(self._tasks) > 1 and any(op.type in EXPANDABLE for op in ops):
+            step = Expansion(
+                graph,
+                ops,
+                feeds,
+                fetches,
+                handler.ops,
+                lambda op: task_of(placed[op].name),
+                lambda op, name: task_of(device_for(op, name, devices, soft).name),
+            )
+            if step.is_needed():
+                step.write()
+                graph, feeds, fetches = step.graph, step.feeds, step.fetches
+                cut = set(feeds)
+                ops = order([t._op for t in fetches if t not in cut] + step.targets, cut)
+                ops = in_order_of_creation(ops)
+                functions = FunctionPrograms(graph)
+                compilable = {op: can_compile(op, functions) for op in ops}
+                placed = place(ops, devices, soft, compilable.__getitem__)
+        colocate(ops, placed)
         bundling = [t for t in self._tasks if self._peers.worker(t).is_weft]
         parts = Partitioner(graph, ops, placed, feeds, fetches, bundling).parts.values()
         kind = _Registered()
@@ -385,7 +407,10 @@ class _Run:
             finally:
                 self._part_done()
 
-        feeds = [(key, self._values[i]) for i, key in part.feeds.items()]
+        feeds = [
+            (key, link_frames.typed(self._values[i], self._feeds[i].dtype))
+            for i, key in part.feeds.items()
+        ]
         request = self._request(part, handle)
         self._links.run(part.task, self._own, request.SerializeToString(), feeds, done)
 

@@ -51,16 +51,14 @@ def written(kind: int, text: str, message: bytes, tensors: list[tuple[str, Any]]
     large = []
     for name, value in tensors:
         encoded = name.encode()
-        array = value if type(value) is np.ndarray else None
-        enum = _ENUMS.get(array.dtype) if array is not None else None
-        if array is None or enum is None:
-            tensor = proto.TensorProto()
-            wire.to_message(value, wire.dtype_of(value), tensor)
-            content: Any = tensor.SerializeToString()
+        enum = _ENUMS.get(value.dtype) if type(value) is np.ndarray else None
+        if enum is None:
+            message_of = value if type(value) is proto.TensorProto else as_message(value)
+            content: Any = message_of.SerializeToString()
             enum, dims = _MESSAGE, ()
         else:
-            dims = array.shape
-            content = np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
+            dims = value.shape
+            content = np.ascontiguousarray(value).reshape(-1).view(np.uint8).data
         table += _TENSOR.pack(enum, len(dims), len(encoded), len(content))
         table += encoded
         table += struct.pack(f"<{len(dims)}q", *dims)
@@ -71,6 +69,20 @@ def written(kind: int, text: str, message: bytes, tensors: list[tuple[str, Any]]
     encoded = text.encode()
     head = _HEAD.pack(_MARK, kind, len(encoded), len(message), len(tensors), len(table))
     return [b"".join((head, encoded, message, table)), *large]
+
+
+def as_message(value: Any, dtype: dtypes.DType | None = None) -> Any:
+    """The TensorProto of a value."""
+    out = proto.TensorProto()
+    wire.to_message(value, dtype or wire.dtype_of(value), out)
+    return out
+
+
+def typed(value: Any, dtype: dtypes.DType) -> Any:
+    """A value that tells its type: an array of numbers as it is, everything else as a message."""
+    if type(value) is np.ndarray and value.dtype in _ENUMS:
+        return value
+    return as_message(value, dtype)
 
 
 def sizes(head: Any) -> tuple[int, int, int, int, int]:

@@ -13,8 +13,9 @@ from collections.abc import Callable
 from typing import Any
 
 from weft import proto
-from weft.distributed import links, wire
+from weft.distributed import link_frames, links, wire
 from weft.distributed.links import HungUp, Link
+from weft.engine.dataflow import DEAD
 from weft.framework import errors
 from weft.runtime.rendezvous import Arrival, Rendezvous
 
@@ -70,20 +71,29 @@ class _Carrier:
         return arrival
 
     def _push(self, link: Link, key: str, value: Any) -> None:
-        values = value if type(value) is tuple else (value,)
-        kind = links.TENSORS if type(value) is tuple else links.TENSOR
+        values: tuple[Any, ...] = ()
+        if value is DEAD:
+            kind = links.DEAD_TENSOR
+        elif type(value) is tuple:
+            kind, values = links.TENSORS, value
+        else:
+            kind, values = links.TENSOR, (value,)
         try:
             link.send(kind, key, b"", [("", v) for v in values], self._meanwhile(link))
         except HungUp as e:
             raise _lost(e) from None
 
     def _arrived(self, frame: Any) -> None:
-        if frame.kind not in (links.TENSOR, links.TENSORS) or not frame.tensors:
+        value: Any = tuple(value for _, value in frame.tensors)
+        if frame.kind == links.TENSOR and len(value) == 1:
+            value = value[0]
+        elif frame.kind == links.DEAD_TENSOR:
+            value = DEAD
+        elif frame.kind != links.TENSORS:
             raise HungUp(
                 f"the link has brought a frame of kind {frame.kind} in the middle of a step"
             )
-        values = tuple(value for _, value in frame.tensors)
-        self._rendezvous.send(frame.text, values if frame.kind == links.TENSORS else values[0])
+        self._rendezvous.send(frame.text, value)
 
     def _meanwhile(self, link: Link) -> Callable[[], bool] | None:
         return None if self.in_background else lambda: self._read(link)
@@ -301,7 +311,11 @@ class _ServedStep(_Carrier):
         )
         if metadata is not None:
             response.step_stats.CopyFrom(metadata.step_stats)
-        return list(found.items())
+        dtype_of = self._worker.dtype_of
+        return [
+            (key, link_frames.typed(value, dtype_of(request.graph_handle, key)))
+            for key, value in found.items()
+        ]
 
     def carries(self, task: str) -> bool:
         return task == self._caller

@@ -26,7 +26,7 @@ from weft.distributed.link_frames import Frame
 enabled = sys.platform == "linux"
 
 # What the frames are.
-RUN, TENSOR, TENSORS, DONE = 1, 2, 3, 4
+RUN, TENSOR, TENSORS, DEAD_TENSOR, DONE = 1, 2, 3, 4, 5
 
 _GREETING = b"weft link 1\n"
 _BUFFER = 1 << 16  # for what is small, and for the beginning of what is large

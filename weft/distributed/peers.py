@@ -8,6 +8,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
+from google.protobuf.unknown_fields import UnknownFieldSet
+
 from weft import proto
 from weft.distributed import links, rpc, wire
 from weft.distributed.links import Links
@@ -54,6 +56,11 @@ class Peers:
             if worker.links is not None:
                 worker.links.close()
 
+    def is_later(self, task: str) -> bool:
+        """Whether a task is one of a TensorFlow that numbers the frames of loops in the later way."""
+        worker = self.worker(task)
+        return isinstance(worker, RemoteWorker) and worker.is_later()
+
     def receive(self, device: str, step_id: int, key: str, arrival: Arrival) -> None:
         """Asks the task of a device for a tensor of a step."""
         worker = self.worker(task_of(device))
@@ -85,10 +92,13 @@ def links_of(words: list[str], address: str) -> str:
 class RemoteWorker:
     """A worker in another process. Its methods are those of `Worker`, and the beginning of runs."""
 
+    is_here = False
+
     def __init__(self, task: str, address: str):
         self.task = task
         self.is_weft = False  # as far as is known
         self.links: Links | None = None  # where it is on this host
+        self._is_later: bool | None = None
         self.address = address
         self._stub = rpc.Stub(address, "tensorflow.WorkerService")
         self._untold: deque[int] = deque(maxlen=_MOST_UNTOLD)
@@ -129,8 +139,18 @@ class RemoteWorker:
         self._end_untold()
         return out
 
+    def is_later(self) -> bool:
+        """Whether it numbers the frames of loops as later TensorFlows do."""
+        if self._is_later is None:
+            request = proto.GetStatusRequest()
+            self._know(self._stub.call("GetStatus", request, _ASKING_MS).device_attributes)
+        return bool(self._is_later)
+
     def _know(self, devices: Any) -> None:
-        """Learns from its devices whether it is of weft, and by which name of links it is reached."""
+        """Learns of which kind the task is from what it tells of its devices, and by which name of links it is
+        reached where it is weft."""
+        # Later TensorFlows tell more of a device than this message has fields for.
+        self._is_later = any(len(UnknownFieldSet(d)) for d in devices)
         told = [d.physical_device_desc.split() for d in devices if d.physical_device_desc]
         told = [words for words in told if words[0] == WEFT]
         is_weft = bool(told)
@@ -172,6 +192,14 @@ class RemoteWorker:
 
     def deregister(self, handle: str) -> None:
         self._stub.tell("DeregisterGraph", proto.DeregisterGraphRequest(graph_handle=handle))
+
+    def greet(self, timeout_ms: int) -> None:
+        """Fails unless the task answers in time."""
+        self._stub.call("GetStatus", proto.GetStatusRequest(), timeout_ms, wait=False)
+
+    def begin(self, method: str, request: Any) -> Any:
+        """Begins a call of a task that may not be there yet, and returns its future."""
+        return self._stub.start(method, request, wait=True)
 
     def start(self, request: Any) -> Any:
         """Begins the run of a part, and returns the call's future."""
@@ -216,16 +244,8 @@ class RemoteWorker:
             if error is not None:
                 arrival.finish(error=rpc.error_of_call(error))
                 return
-            response = future.result()
-            if response.is_dead:
-                arrival.finish(
-                    error=errors.UnimplementedError(
-                        None, None, f"A dead tensor has come from {self.task}: {key}"
-                    )
-                )
-                return
             try:
-                arrival.finish(wire.unpack(response))
+                arrival.finish(wire.unpack(future.result()))
             except errors.OpError as e:
                 arrival.finish(error=e)
 
@@ -252,4 +272,5 @@ class RemoteWorker:
 
 
 _CLOSING_MS = 5000
+_ASKING_MS = 10_000
 _MOST_UNTOLD = 1000

@@ -12,9 +12,12 @@ from collections.abc import Callable, Collection
 from typing import Any
 
 from weft import proto
-from weft.distributed import rpc, transfers, wire
+from weft.distributed import rpc, transfers, wire  # noqa: F401  (the operations of transfers)
+from weft.distributed.frames import frame_id
+from weft.distributed.group_leader import CollectiveCalls, GroupLeader
 from weft.distributed.open_step import OpenStep
 from weft.distributed.partition import task_of
+from weft.engine.dataflow import RECEIVES, SENDS
 from weft.framework import errors
 from weft.framework.graph import Graph
 from weft.framework.importer import extend_graph
@@ -52,9 +55,9 @@ class _Part:
         self._steps: set[Any] = set()
         feeds, fetches, targets = {}, {}, []
         for op in graph._ops.values():
-            if op._attrs.get("client_terminated") and op.type in transfers.RECEIVES:
+            if op._attrs.get("client_terminated") and op.type in RECEIVES:
                 feeds[_key(op)] = op._outputs[0]
-            elif op._attrs.get("client_terminated") and op.type in transfers.SENDS:
+            elif op._attrs.get("client_terminated") and op.type in SENDS:
                 fetches[_key(op)] = op._inputs[0]
             else:
                 targets.append(op)
@@ -96,9 +99,11 @@ class Worker:
     """The worker of one task."""
 
     is_weft = True
+    is_here = True
 
     def __init__(self, server: Any):
         self._server = server
+        self.leader: GroupLeader = server.leader
         self.task = "/job:%s/replica:0/task:%d" % server.task
         self._sessions: dict[str, _Session] = {}
         self._shared = _Session(server.store, self.task, self.devices(), server.peers, False)
@@ -123,6 +128,9 @@ class Worker:
         """How the devices describe themselves to others."""
         return self._server.description
 
+    def greet(self, timeout_ms: int) -> None:
+        """A worker of this process is there."""
+
     def ask_devices(self, answer: Callable[[Any], Any]) -> None:
         answer(self.devices())
 
@@ -137,7 +145,7 @@ class Worker:
             peers = self._server.peers_of(cluster)
             devices = [d.renamed(task) for d in devices]
             self._lives.update((d.name, d.incarnation) for d in devices)
-        store = ResourceStore() if isolate else self._server.store
+        store = ResourceStore(self._server.store.collectives) if isolate else self._server.store
         self._sessions[handle] = _Session(store, task or self.task, devices, peers, isolate)
 
     def delete_session(self, handle: str) -> None:
@@ -359,6 +367,13 @@ class _Transfers:
                 return
         self._rendezvous.send(key, value)
 
+    def where(self, position: Any, device: str) -> str:
+        """Where in loops a tensor is that is sent to, or received from, the task of a device."""
+        if position is None:
+            return "0:0"
+        path, iteration = position
+        return f"{frame_id(path, self._session.peers.is_later(task_of(device)))}:{iteration}"
+
     def receive(self, device: str, key: str) -> Arrival:
         """A tensor that is sent here, or at the task of another device."""
         task = task_of(device)
@@ -371,11 +386,12 @@ class _Transfers:
         return arrival
 
 
-class WorkerService:
+class WorkerService(CollectiveCalls):
     """A worker's form on the wire."""
 
     def __init__(self, worker: Worker):
         self._worker = worker
+        self._leader = worker.leader
 
     def get_status(self, request: Any, call: Any) -> Any:
         from weft.distributed.master import describe

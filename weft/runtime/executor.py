@@ -12,9 +12,11 @@ import numpy as np
 
 from weft.engine import interpreter
 from weft.engine.cell import Cell, on_host
+from weft.engine.dataflow import DEAD
 from weft.framework import errors
 from weft.ops.queues.waiting import wait_for_one
 from weft.runtime.alarm import Alarm, Limit
+from weft.runtime.dead_values import Around
 from weft.runtime.plan import Host, Plan
 from weft.runtime.resources import DEFAULT_CONTAINER
 from weft.runtime.step_stats import ConstantNode, Recorder
@@ -209,6 +211,7 @@ def run_item(item: Any, values: list[Any], here: Any) -> None:
     """Runs one step of a plan; `PutOff` is raised by what would have to wait."""
     if type(item) is Host:
         node = here.node = item.node
+        here.device = item.device
         if node.inputs:
             _to_numpy(node.inputs, values)
         here.may_put_off = node
@@ -243,9 +246,16 @@ def _run_around(plan: Plan, item: Any, waiting: Any, values: list[Any], ctx: Any
                 ctx.step.wait_for(list(put_off.values()))
             for item, waiting in list(put_off.items()):
                 if waiting.done:
-                    interpreter.finish_node(item.node, waiting, values)
+                    try:
+                        interpreter.finish_node(item.node, waiting, values)
+                    except interpreter.PutOff as e:
+                        put_off[item] = e.waiting
+                        continue
                     del put_off[item]
                     missing.discard(item)
+                    if any(s >= 0 and values[s] is DEAD for s in item.node.outputs):
+                        run = run if type(run) is Around else Around(run)
+                        run.dead.add(item.node.op)
     finally:
         for waiting in put_off.values():
             waiting.cancel()
@@ -279,7 +289,7 @@ def _run_recorded(plan: Plan, values: list[Any], ctx: Any, recorder: Recorder) -
 def _run_item_recorded(recorder: Recorder, item: Any, values: list[Any], here: Any) -> None:
     if type(item) is Host:
         _to_numpy(item.node.inputs, values)
-        here.may_put_off = item.node
+        here.may_put_off, here.device = item.node, item.device
         _timed(item.device.name, item.node, values, here, recorder)
         return
     if item.ready:
@@ -357,6 +367,11 @@ def fetched(value: Any, ctx: Any, tensor: Any) -> Any:
     if hasattr(value, "unsafe_buffer_pointer"):
         array = np.array(value)
         return array[()] if array.ndim == 0 else array
+    if value is DEAD:
+        op = tensor.op
+        raise errors.InvalidArgumentError(
+            op.node_def, op, f"The tensor returned for {tensor.name} was not valid: it is dead."
+        )
     if tensor._dtype._is_ref_dtype:
         # A handle as older graphs have it: what is shown of it says where the resource is, and its name.
         return np.array([DEFAULT_CONTAINER.encode(), getattr(value, "name", "").encode()], object)
