@@ -10,7 +10,7 @@ from weft.framework.record_format import read_records
 
 def records_of(path):
     with file_system.open_file(path, "rb") as file:
-        return list(read_records(file))
+        return list(read_records(file, path))
 
 
 @pytest.mark.parametrize("size", [10, 3000, 20000, 300000])

@@ -16,7 +16,7 @@ HELLO = bytes.fromhex("0500000000000000eab2043e68656c6c6fbb1f1c19")
 def test_bytes_are_those_of_tensorflow():
     assert record_format.framed(b"hello") == HELLO
     stream = io.BytesIO(HELLO * 2 + record_format.framed(b""))
-    assert list(record_format.read_records(stream)) == [b"hello", b"hello", b""]
+    assert list(record_format.read_records(stream, "f")) == [b"hello", b"hello", b""]
 
 
 @given(st.data())
@@ -28,4 +28,4 @@ def test_every_changed_or_missing_byte_is_noticed(data):
     changed[at] ^= 1 << data.draw(st.integers(0, 7))
     for broken in (bytes(changed), framed[: max(at, 1)]):
         with pytest.raises(tf.errors.DataLossError, match="at 0"):
-            list(record_format.read_records(io.BytesIO(broken)))
+            list(record_format.read_records(io.BytesIO(broken), "f"))

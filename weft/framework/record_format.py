@@ -63,9 +63,18 @@ def read_record(stream: Any, offset: int) -> bytes | None:
     return record
 
 
-def read_records(stream: Any) -> Iterator[bytes]:
-    """The records of a stream of bytes, in order."""
-    offset = 0
-    while (record := read_record(stream, offset)) is not None:
+def read_records(stream: Any, path: str) -> Iterator[bytes]:
+    """The records of a file's bytes, in order; an error says in which file, and which record."""
+    offset = number = 0
+    while True:
+        try:
+            record = read_record(stream, offset)
+        except errors.DataLossError as e:
+            raise errors.DataLossError(
+                None, None, f"{path}: {e.message} (record {number})"
+            ) from None
+        if record is None:
+            return
         yield record
         offset += HEADER_SIZE + len(record) + FOOTER_SIZE
+        number += 1

@@ -118,6 +118,6 @@ class TFRecords(Format):
     def records(self, work: bytes, stream: Any) -> Records:
         yield b"", b""
         offset = 0
-        while (record := record_format.read_record(stream, offset)) is not None:
+        for record in record_format.read_records(stream, os.fsdecode(work)):
             yield b"%s:%d" % (work, offset), record
             offset += record_format.HEADER_SIZE + len(record) + record_format.FOOTER_SIZE
