@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
+from collections import deque
 from collections.abc import Callable
 from typing import Any
+
+from google.protobuf.unknown_fields import UnknownFieldSet
 
 from weft import proto
 from weft.distributed import rpc, wire
@@ -42,6 +46,11 @@ class Peers:
                 found = self._remote[task] = RemoteWorker(task, address)
             return found
 
+    def is_later(self, task: str) -> bool:
+        """Whether a task is one of a TensorFlow that numbers the frames of loops in the later way."""
+        worker = self.worker(task)
+        return isinstance(worker, RemoteWorker) and worker.is_later()
+
     def receive(self, device: str, step_id: int, key: str, arrival: Arrival) -> None:
         """Asks the task of a device for a tensor of a step."""
         worker = self.worker(task_of(device))
@@ -56,24 +65,71 @@ class Peers:
 class RemoteWorker:
     """A worker in another process. Its methods are those of `Worker`, and the beginning of runs."""
 
+    is_here = False
+
     def __init__(self, task: str, address: str):
         self.task = task
         self.is_weft = False  # as far as is known
+        self._is_later: bool | None = None
+        self.address = address
         self._stub = rpc.Stub(address, "tensorflow.WorkerService")
+        self._untold: deque[int] = deque(maxlen=_MOST_UNTOLD)
+        self._life: set[int] = set()  # the incarnations that it had when it was last asked
 
-    def devices(self, timeout_ms: int = 0) -> list[Device]:
-        """Its devices; waits for a task that does not answer yet."""
-        response = self._stub.call("GetStatus", proto.GetStatusRequest(), timeout_ms)
-        self.is_weft = any(d.physical_device_desc == WEFT for d in response.device_attributes)
+    def ask_devices(self, answer: Callable[[Any], Any]) -> Any:
+        """Asks for its devices, and has it wait for a task that does not answer yet. `answer` is called
+        with them, or with an error. Returns what gives up asking."""
+        future = self._stub.start("GetStatus", proto.GetStatusRequest(), wait=True)
+
+        def came(future: Any) -> None:
+            try:
+                answer(self._devices(future))
+            except Exception as e:
+                answer(wire.as_op_error(e))
+
+        future.add_done_callback(came)
+        return future.cancel
+
+    def _devices(self, future: Any) -> list[Device]:
+        if future.cancelled():
+            raise errors.CancelledError(None, None, "GetStatus was cancelled.")
+        error = future.exception()
+        if error is not None:
+            raise rpc.error_of_call(error)
+        given = future.result().device_attributes
+        is_weft = self._note_kind(given)
+        if is_weft != self.is_weft:
+            self.is_weft = is_weft
+            self._stub = rpc.Stub(self.address, "tensorflow.WorkerService", watched=is_weft)
         out = []
-        for d in response.device_attributes:
+        for d in given:
             if d.device_type in ("CPU", "GPU"):
                 index = int(d.name.rpartition(":")[2])
-                device = Device("", d.device_type, index, None, d.memory_limit, d.incarnation)
-                out.append(device.renamed(self.task))
+                device = Device(d.name, d.device_type, index, None, d.memory_limit, d.incarnation)
+                out.append(device)
+        life = {d.incarnation for d in out}
+        if life != self._life:
+            self._life = life
+            self._untold.clear()  # with the task went what it held
+        self._end_untold()
         return out
 
-    def create_session(self, handle: str, cluster: Any, isolate: bool, task: str = "") -> None:
+    def is_later(self) -> bool:
+        """Whether it numbers the frames of loops as later TensorFlows do."""
+        if self._is_later is None:
+            request = proto.GetStatusRequest()
+            self._note_kind(self._stub.call("GetStatus", request, _ASKING_MS).device_attributes)
+        return bool(self._is_later)
+
+    def _note_kind(self, devices: Any) -> bool:
+        """Learns of which kind the task is from what it tells of its devices; returns whether it is weft."""
+        # Later TensorFlows tell more of a device than this message has fields for.
+        self._is_later = any(len(UnknownFieldSet(d)) for d in devices)
+        return any(d.physical_device_desc == WEFT for d in devices)
+
+    def create_session(
+        self, handle: str, cluster: Any, isolate: bool, task: str = "", timeout_ms: int = 0
+    ) -> None:
         request = proto.CreateWorkerSessionRequest(
             session_handle=handle, isolate_session_state=isolate
         )
@@ -82,26 +138,61 @@ class RemoteWorker:
             request.server_def.protocol = "grpc"
             job, _, index = self.task[len("/job:") :].partition("/replica:0/task:")
             request.server_def.job_name, request.server_def.task_index = job, int(index)
-        self._stub.call("CreateWorkerSession", request, wait=False)
+        self._stub.call("CreateWorkerSession", request, timeout_ms, wait=False)
 
     def delete_session(self, handle: str) -> None:
         request = proto.DeleteWorkerSessionRequest(session_handle=handle)
         self._stub.call("DeleteWorkerSession", request, _CLOSING_MS, wait=False)
 
-    def register(self, session_handle: str, graph_def: Any, created: bool) -> str:
+    def register(
+        self, session_handle: str, graph_def: Any, created: bool, timeout_ms: int = 0
+    ) -> str:
         request = proto.RegisterGraphRequest(
             session_handle=session_handle,
             graph_def=graph_def,
             create_worker_session_called=created,
         )
-        return self._stub.call("RegisterGraph", request, wait=False).graph_handle
+        return self._stub.call("RegisterGraph", request, timeout_ms, wait=False).graph_handle
 
     def deregister(self, handle: str) -> None:
         self._stub.tell("DeregisterGraph", proto.DeregisterGraphRequest(graph_handle=handle))
 
+    def greet(self, timeout_ms: int) -> None:
+        """Fails unless the task answers in time."""
+        self._stub.call("GetStatus", proto.GetStatusRequest(), timeout_ms, wait=False)
+
+    def begin(self, method: str, request: Any) -> Any:
+        """Begins a call of a task that may not be there yet, and returns its future."""
+        return self._stub.start(method, request, wait=True)
+
     def start(self, request: Any) -> Any:
         """Begins the run of a part, and returns the call's future."""
         return self._stub.start("RunGraph", request)
+
+    def advance(
+        self,
+        handle: str,
+        step_id: int,
+        given: list[tuple[str, Any, Any]],
+        keys: list[str],
+        last: bool,
+        on_failure: Callable[[Callable[[], Any]], Any],
+    ) -> dict[str, Any]:
+        """Feeds a step that is run in parts, and returns what is fetched."""
+        request = proto.RunGraphRequest(
+            graph_handle=handle,
+            step_id=step_id,
+            recv_key=keys,
+            is_partial=True,
+            is_last_partial_run=last,
+            store_errors_in_response_body=True,
+        )
+        future = self.start(wire.with_tensors(request, "send", given))
+        on_failure(future.cancel)
+        response = rpc.result_of(future)
+        if response.status_code:
+            raise wire.error_of(response.status_code, response.status_error_message, None)
+        return {key: wire.owned(array) for key, array in wire.tensors_of(response, "recv")}
 
     def receive_into(self, step_id: int, key: str, arrival: Arrival) -> None:
         """Asks for a tensor, which arrives later."""
@@ -117,23 +208,27 @@ class RemoteWorker:
             if error is not None:
                 arrival.finish(error=rpc.error_of_call(error))
                 return
-            response = future.result()
-            if response.is_dead:
-                arrival.finish(
-                    error=errors.UnimplementedError(
-                        None, None, f"A dead tensor has come from {self.task}: {key}"
-                    )
-                )
-                return
             try:
-                arrival.finish(wire.unpack(response))
+                arrival.finish(wire.unpack(future.result()))
             except errors.OpError as e:
                 arrival.finish(error=e)
 
         future.add_done_callback(came)
 
     def end_step(self, step_id: int) -> None:
-        self._stub.tell("CleanupGraph", proto.CleanupGraphRequest(step_id=step_id))
+        def told(came: bool) -> None:
+            if not came:
+                self._untold.append(step_id)
+            elif self._untold:
+                self._end_untold()
+
+        self._stub.tell("CleanupGraph", proto.CleanupGraphRequest(step_id=step_id), told)
+
+    def _end_untold(self) -> None:
+        """Tells of the steps that have ended while the task could not be reached: it may hold what they sent."""
+        for _ in range(len(self._untold)):
+            with contextlib.suppress(IndexError):
+                self.end_step(self._untold.popleft())
 
     def forget(self, containers: Any) -> None:
         request = proto.CleanupAllRequest(container=list(containers))
@@ -141,3 +236,5 @@ class RemoteWorker:
 
 
 _CLOSING_MS = 5000
+_ASKING_MS = 10_000
+_MOST_UNTOLD = 1000

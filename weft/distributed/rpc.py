@@ -9,8 +9,10 @@ gRPC is imported by the first server or the first target that is used.
 from __future__ import annotations
 
 import concurrent.futures
+import os
 import queue
 import re
+import socket
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -28,14 +30,37 @@ _OPTIONS = [
 _CHANNEL_OPTIONS = [
     *_OPTIONS,
     # A task that comes back is found soon, not after minutes.
-    ("grpc.min_reconnect_backoff_ms", 100),
     ("grpc.initial_reconnect_backoff_ms", 100),
-    ("grpc.max_reconnect_backoff_ms", 1000),
+    ("grpc.max_reconnect_backoff_ms", 500),
+    # How long a connection may take to come about, in spite of the name: what is longer is tried again.
+    ("grpc.min_reconnect_backoff_ms", 2000),
     ("grpc.enable_http_proxy", 0),
     ("grpc.use_local_subchannel_pool", 1),
 ]
+
+
+def _keepalive() -> list[tuple[str, int]]:
+    """Who says nothing for a while is asked for a sign of life, and given up when none comes: a host that is
+    gone, or a cut network, closes no connection."""
+    ms = int(float(os.environ.get("WEFT_KEEPALIVE_SECONDS", "30")) * 1000)
+    return [("grpc.keepalive_time_ms", ms), ("grpc.keepalive_timeout_ms", ms)] if ms > 0 else []
+
+
+def _server_options() -> list[tuple[str, int]]:
+    # A client may ask for signs of life as often as it likes. TensorFlow's servers hang up on one that does.
+    return [*_OPTIONS, *_keepalive(), ("grpc.http2.max_ping_strikes", 0)]
+
+
+def _channel_options(watched: bool) -> list[tuple[str, int]]:
+    if not watched:
+        return _CHANNEL_OPTIONS
+    return [*_CHANNEL_OPTIONS, *_keepalive(), ("grpc.http2.max_pings_without_data", 0)]
+
+
 _LONGEST_TEXT = 3072  # of an error in a status: headers are limited
 _MOST_THREADS = 2048
+_TELLING_MS = 10_000
+_IDLE_SECONDS = 5.0  # after which a thread ends that has nothing to do
 
 
 class DaemonPool(concurrent.futures.Executor):
@@ -67,7 +92,15 @@ class DaemonPool(concurrent.futures.Executor):
 
     def _run(self) -> None:
         while True:
-            item = self._work.get()
+            try:
+                item = self._work.get(timeout=_IDLE_SECONDS)
+            except queue.Empty:
+                with self._lock:
+                    if self._idle <= 0:  # work is on its way to this thread
+                        continue
+                    self._idle -= 1
+                    self._threads -= 1
+                return
             if item is None:
                 return
             future, function, args, kwargs = item
@@ -108,18 +141,32 @@ def _handler(function: Callable, method: proto.Method) -> Any:
     return grpc.unary_unary_rpc_method_handler(answer, wire.reader(method.request), wire.written)
 
 
+def _why_not(host: str, port: int) -> str:
+    """Why nothing can listen at an address, which gRPC only logs."""
+    try:
+        where = socket.getaddrinfo(host.strip("[]"), port, type=socket.SOCK_STREAM)[0]
+        with socket.socket(*where[:3]) as tried:
+            tried.bind(where[4])
+    except OSError as e:
+        return e.strerror or str(e)
+    return "gRPC gives no reason"
+
+
 class Listener:
     """What listens at an address and answers for services."""
 
     def __init__(self, host: str, port: int):
         import grpc
 
-        self._server = grpc.server(DaemonPool(), options=_OPTIONS)
+        self._server = grpc.server(DaemonPool(), options=_server_options())
         # A loopback name is bound to loopback only, and by number: it may have two addresses.
         at = "127.0.0.1" if host in ("localhost", "") else host
-        self.port = self._server.add_insecure_port(f"{at}:{port}")
+        try:
+            self.port = self._server.add_insecure_port(f"{at}:{port}")
+        except RuntimeError:
+            self.port = 0
         if not self.port:
-            raise OSError(f"cannot bind to {at}:{port}")
+            raise OSError(f"cannot bind to {at}:{port}: {_why_not(at, port)}")
 
     def serve(self, name: str, service: Any) -> None:
         """Answers for a service."""
@@ -142,13 +189,16 @@ class Listener:
 
 
 class Stub:
-    """The methods of a service at an address."""
+    """The methods of a service at an address.
 
-    def __init__(self, address: str, service: str):
+    A call to one that is `watched`, which takes a server of weft, fails when its host is gone without a word.
+    """
+
+    def __init__(self, address: str, service: str, watched: bool = False):
         import grpc
 
         self._failure = grpc.RpcError
-        self._channel = grpc.insecure_channel(address, options=_CHANNEL_OPTIONS)
+        self._channel = grpc.insecure_channel(address, options=_channel_options(watched))
         self._told: set[Any] = set()
         self._calls = {
             m.name: self._channel.unary_unary(m.path, wire.written, wire.reader(m.response))
@@ -169,18 +219,37 @@ class Stub:
         except self._failure as e:
             raise error_of_call(e, graph) from None
 
-    def start(self, method: str, request: Any, wait: bool = False) -> Any:
+    def start(self, method: str, request: Any, wait: bool = False, timeout_ms: int = 0) -> Any:
         """Begins a call and returns its future."""
-        return self._calls[method].future(request, wait_for_ready=wait)
+        limit = timeout_ms / 1000 if timeout_ms > 0 else None
+        return self._calls[method].future(request, timeout=limit, wait_for_ready=wait)
 
-    def tell(self, method: str, request: Any) -> None:
-        """Makes a call whose answer nobody waits for."""
-        future = self.start(method, request)
+    def tell(self, method: str, request: Any, then: Callable[[bool], Any] | None = None) -> None:
+        """Makes a call whose answer nobody waits for; `then` is told whether it came."""
+        future = self.start(method, request, timeout_ms=_TELLING_MS)
         self._told.add(future)  # a call that nobody holds is cancelled
-        future.add_done_callback(self._told.discard)
+
+        def done(future: Any) -> None:
+            self._told.discard(future)
+            if then is not None:
+                then(future.code().value[0] == errors.OK)
+
+        future.add_done_callback(done)
 
     def close(self) -> None:
         self._channel.close()
+
+
+def result_of(future: Any) -> Any:
+    """The response of a call that was begun, once it is there; raises the error that it failed with."""
+    import grpc
+
+    try:
+        return future.result()
+    except grpc.FutureCancelledError:
+        raise errors.CancelledError(None, None, "The call was cancelled.") from None
+    except grpc.RpcError as e:
+        raise error_of_call(e) from None
 
 
 def error_of_call(error: Any, graph: Any = None) -> errors.OpError:

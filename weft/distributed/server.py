@@ -14,9 +14,11 @@ import weakref
 from collections.abc import Iterable
 from typing import Any
 
+from weft import proto
 from weft.distributed import remote_master, rpc
 from weft.distributed.cluster_master import ClusterMaster
 from weft.distributed.cluster_spec import ClusterSpec
+from weft.distributed.group_leader import GroupLeader, collectives_of
 from weft.distributed.master import Master
 from weft.distributed.peers import Peers
 from weft.distributed.worker import Worker, WorkerService
@@ -32,8 +34,6 @@ _lock = threading.Lock()
 def _server_def(
     server_or_cluster_def: Any, job_name: Any, task_index: Any, protocol: Any, config: Any
 ) -> Any:
-    from weft import proto
-
     given = server_or_cluster_def
     out = proto.ServerDef()
     if isinstance(given, proto.ServerDef):
@@ -73,6 +73,19 @@ def _server_def(
     return out
 
 
+def _check_apart(cluster: Any) -> None:
+    """Two tasks do not share an address."""
+    tasks: dict[str, str] = {}
+    for job in cluster.job:
+        for index, address in sorted(job.tasks.items()):
+            task = f"/job:{job.name}/task:{index}"
+            other = tasks.setdefault(address, task)
+            if other != task and not address.endswith(":0"):
+                raise errors.InvalidArgumentError(
+                    None, None, f"Two tasks of the cluster claim {address}: {other} and {task}."
+                )
+
+
 @export("train.Server")
 class Server:
     """A task: its devices, and the state of its variables."""
@@ -93,12 +106,12 @@ class Server:
                 None,
                 f"No server factory registered for the given ServerDef: protocol {self._def.protocol!r}",
             )
-        self.store = ResourceStore()
         self.task = (self._def.job_name, self._def.task_index)
         # Tells this life of the task from its others: state does not outlive a server.
         self.incarnation = secrets.randbits(63)
         self._stopped = threading.Event()
         spec = ClusterSpec(self._def.cluster)
+        _check_apart(self._def.cluster)
         wanted = spec.task_address(*self.task)
         host, _, port = wanted.rpartition(":")
         if not port.isdigit():
@@ -116,6 +129,8 @@ class Server:
             if job.name == self._def.job_name:
                 job.tasks[self._def.task_index] = self.address
         self.peers = self.peers_of(self._def.cluster)
+        self.leader = GroupLeader(self.address)
+        self.store = ResourceStore(collectives_of(self, self.leader))
         self._targets: weakref.WeakSet[Any] = weakref.WeakSet()  # of this process's sessions here
         self.master, self.worker = Master(self), Worker(self)
         self._listener.serve("tensorflow.MasterService", self.master)
@@ -146,14 +161,23 @@ class Server:
 
     def target_of(self, config: Any) -> Any:
         """The target of a session of this process."""
+        config = self.with_defaults(config)
         wanted = _Wanted(self, config)
         target: Any
         if all(a == self.address or _reached(a) is not None for a in wanted.tasks.values()):
-            target = InProcessTarget(self, wanted)
+            target = InProcessTarget(self, wanted, config)
         else:
             target = ClusterTarget(self, wanted, config)
         self._targets.add(target)
         return target
+
+    def with_defaults(self, config: Any) -> Any:
+        """The configuration of a session, where it says nothing the server's."""
+        out = proto.ConfigProto()
+        out.CopyFrom(self._def.default_session_config)
+        if config is not None:
+            out.MergeFrom(config)
+        return out
 
     def end_targets(self) -> None:
         """Ends the sessions of this process: their next steps are told so."""
@@ -177,6 +201,7 @@ class Server:
                 del _servers[self.address]
         self._listener.stop()
         self.worker.stop()
+        self.store.collectives.close()
         self._stopped.set()
 
     def join(self) -> None:
@@ -260,15 +285,17 @@ class InProcessTarget:
 
     master = None
 
-    def __init__(self, master: Server, wanted: _Wanted):
-        self.default_config = master.server_def.default_session_config
+    def __init__(self, master: Server, wanted: _Wanted, config: Any):
+        self.config = config
         self.devices: list[Device] = []
         self._stores: dict[str, ResourceStore] = {}
         self._own: list[ResourceStore] = []
         first: list[Device] = []
         for task, address in wanted.tasks.items():
             server = master if address == master.address else _servers[address]
-            store = server.store if wanted.shared else ResourceStore()
+            store = server.store
+            if not wanted.shared:
+                store = ResourceStore(store.collectives)
             if not wanted.shared:
                 self._own.append(store)
             devices = [d.renamed(task) for d in server.worker.devices()]
@@ -300,6 +327,7 @@ class RemoteTarget:
     """A cluster whose master is in another process."""
 
     def __init__(self, name: str, config: Any):
+        self.config = config
         self.master = remote_master.RemoteMaster(name, config)
         self.main_store = self.master.main_store
 
@@ -315,6 +343,7 @@ class ClusterTarget:
     """A cluster with tasks in other processes, as a session at a server of this process sees it."""
 
     def __init__(self, server: Server, wanted: _Wanted, config: Any):
+        self.config = config
         peers = server.peers if wanted.given is None else server.peers_of(wanted.given)
         self.master = ClusterMaster(
             peers, wanted.own, config, list(wanted.tasks), wanted.given, wanted.shared

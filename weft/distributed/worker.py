@@ -7,11 +7,17 @@ from __future__ import annotations
 
 import itertools
 import secrets
+import threading
+from collections.abc import Callable, Collection
 from typing import Any
 
 from weft import proto
-from weft.distributed import transfers, wire
+from weft.distributed import rpc, transfers, wire  # noqa: F401  (the operations of transfers)
+from weft.distributed.frames import frame_id
+from weft.distributed.group_leader import CollectiveCalls, GroupLeader
+from weft.distributed.open_step import OpenStep
 from weft.distributed.partition import task_of
+from weft.engine.dataflow import RECEIVES, SENDS
 from weft.framework import errors
 from weft.framework.graph import Graph
 from weft.framework.importer import extend_graph
@@ -49,13 +55,14 @@ class _Part:
         self._steps: set[Any] = set()
         feeds, fetches, targets = {}, {}, []
         for op in graph._ops.values():
-            if op._attrs.get("client_terminated") and op.type in transfers.RECEIVES:
+            if op._attrs.get("client_terminated") and op.type in RECEIVES:
                 feeds[_key(op)] = op._outputs[0]
-            elif op._attrs.get("client_terminated") and op.type in transfers.SENDS:
+            elif op._attrs.get("client_terminated") and op.type in SENDS:
                 fetches[_key(op)] = op._inputs[0]
             else:
                 targets.append(op)
         self.feed_keys, self.fetch_keys = tuple(feeds), tuple(fetches)
+        self.fetch_types = [t.dtype for t in fetches.values()]
         self.plan = Plan(
             graph,
             list(fetches.values()),
@@ -64,6 +71,15 @@ class _Part:
             self._functions,
             session.devices,
         )
+        self._open_plan: Plan | None = None
+
+    @property
+    def open_plan(self) -> Plan:
+        """The plan of steps that are run in parts: what is fed is waited for, what is fetched is sent."""
+        if self._open_plan is None:
+            ops = list(self._graph._ops.values())
+            self._open_plan = Plan(self._graph, [], ops, [], self._functions, self.session.devices)
+        return self._open_plan
 
     def store_of(self, device: Device) -> ResourceStore:
         return self.session.store
@@ -83,9 +99,11 @@ class Worker:
     """The worker of one task."""
 
     is_weft = True
+    is_here = True
 
     def __init__(self, server: Any):
         self._server = server
+        self.leader: GroupLeader = server.leader
         self.task = "/job:%s/replica:0/task:%d" % server.task
         self._sessions: dict[str, _Session] = {}
         self._shared = _Session(server.store, self.task, self.devices(), server.peers, False)
@@ -95,20 +113,34 @@ class Worker:
         self._handles = itertools.count()
         self._prefix = secrets.token_hex(8)
         self._rendezvous: dict[int, Rendezvous] = {}
+        self._open: dict[int, OpenStep] = {}  # steps that are run in parts
+        self._lock = threading.Lock()
+
+    @property
+    def address(self) -> str:
+        return self._server.address
 
     def devices(self) -> list[Device]:
         return self._server.devices(*self._server.task)
 
+    def greet(self, timeout_ms: int) -> None:
+        """A worker of this process is there."""
+
+    def ask_devices(self, answer: Callable[[Any], Any]) -> None:
+        answer(self.devices())
+
     # -- sessions and graphs ---------------------------------------------------------------------------
 
-    def create_session(self, handle: str, cluster: Any, isolate: bool, task: str = "") -> None:
+    def create_session(
+        self, handle: str, cluster: Any, isolate: bool, task: str = "", timeout_ms: int = 0
+    ) -> None:
         """Begins a master's session, with a cluster of its own where one is given."""
         peers, devices = self._server.peers, self._shared.devices
         if cluster is not None:
             peers = self._server.peers_of(cluster)
             devices = [d.renamed(task) for d in devices]
             self._lives.update((d.name, d.incarnation) for d in devices)
-        store = ResourceStore() if isolate else self._server.store
+        store = ResourceStore(self._server.store.collectives) if isolate else self._server.store
         self._sessions[handle] = _Session(store, task or self.task, devices, peers, isolate)
 
     def delete_session(self, handle: str) -> None:
@@ -121,7 +153,9 @@ class Worker:
         if session.own:
             session.store.close()
 
-    def register(self, session_handle: str, graph_def: Any, created: bool) -> str:
+    def register(
+        self, session_handle: str, graph_def: Any, created: bool, timeout_ms: int = 0
+    ) -> str:
         """Takes a part of a graph, and returns its handle."""
         session = self._shared
         if created:
@@ -143,6 +177,9 @@ class Worker:
         part = self._parts.pop(handle, None)
         if part is None:
             raise _unknown_graph(handle)
+        for step_id, run in list(self._open.items()):
+            if run.step.extra["part"] is part:
+                self.end_step(step_id)
         for step in list(part._steps):
             step.cancel(errors.CancelledError(None, None, "The graph was deregistered."))
 
@@ -196,9 +233,59 @@ class Worker:
             self._rendezvous.pop(step_id, None)
         return {key: results[i] for key, i in zip(keys, wanted)}
 
-    def dtype_of(self, step: executor.Step, key: str) -> Any:
-        part: _Part = step.extra["part"]
-        return part.plan.fetches[part.fetch_keys.index(key)].dtype
+    def dtype_of(self, handle: str, key: str) -> Any:
+        """The type of what is fetched by a key."""
+        part = self._parts[handle]
+        return part.fetch_types[part.fetch_keys.index(key)]
+
+    def advance(
+        self,
+        handle: str,
+        step_id: int,
+        given: list[tuple[str, Any, Any]],
+        keys: list[str],
+        last: bool,
+        on_failure: Any,
+    ) -> dict[str, Any]:
+        """Feeds a step that is run in parts, with (key, value, dtype), and returns what is fetched by key.
+
+        Who is handed to `on_failure` is called to end the step."""
+        run = self._open_step(handle, step_id, {key for key, _, _ in given}, keys)
+        given_up = errors.CancelledError(None, None, "RunGraph was cancelled.")
+        on_failure(lambda: run.step.cancel(given_up))
+        try:
+            found = run.advance({key: value for key, value, _ in given}, keys)
+            if last:
+                run.finish()
+        except errors.OpError:
+            self._open.pop(step_id, None)
+            raise
+        if last:
+            self._open.pop(step_id, None)
+            if run.rendezvous.end():
+                self._rendezvous.pop(step_id, None)
+        return found
+
+    def _open_step(
+        self, handle: str, step_id: int, feeds: Collection[str], fetches: Collection[str]
+    ) -> OpenStep:
+        """The step of an id that is run in parts; it is begun by the first call."""
+        with self._lock:
+            found = self._open.get(step_id)
+            step = self.new_step(handle) if found is None else found.step
+            part: _Part = step.extra["part"]
+            unknown = set(feeds).difference(part.feed_keys)
+            unknown |= set(fetches).difference(part.fetch_keys)
+            if unknown:
+                raise errors.InvalidArgumentError(
+                    None, None, f"The part of the graph has no such key: {min(unknown)}"
+                )
+            if found is None:
+                rendezvous = self.rendezvous(step_id)
+                rendezvous.has_step = True
+                step.extra["transfers"] = _Transfers(rendezvous, part.session, step_id)
+                found = self._open[step_id] = OpenStep(step, part.open_plan, rendezvous, _pool)
+        return found
 
     def receive(self, step_id: int, key: str) -> Arrival:
         """A tensor that this task sends in a step."""
@@ -232,9 +319,13 @@ class Worker:
 
     def end_step(self, step_id: int) -> None:
         """Forgets what is left of a step."""
+        error = errors.AbortedError(None, None, f"Step {step_id} has ended.")
+        still_open = self._open.pop(step_id, None)
+        if still_open is not None:
+            still_open.step.cancel(error)
         found = self._rendezvous.pop(step_id, None)
         if found is not None:
-            found.abort(errors.AbortedError(None, None, f"Step {step_id} has ended."))
+            found.abort(error)
 
     def forget(self, containers: Any) -> None:
         self._server.store.clear(list(containers))
@@ -245,6 +336,9 @@ class Worker:
         for part in list(self._parts.values()):
             for step in list(part._steps):
                 step.cancel(error)
+
+
+_pool = rpc.DaemonPool()
 
 
 def _unknown_graph(handle: str) -> errors.OpError:
@@ -262,6 +356,13 @@ class _Transfers:
         self.send = rendezvous.send
         self._rendezvous, self._session, self._step_id = rendezvous, session, step_id
 
+    def where(self, position: Any, device: str) -> str:
+        """Where in loops a tensor is that is sent to, or received from, the task of a device."""
+        if position is None:
+            return "0:0"
+        path, iteration = position
+        return f"{frame_id(path, self._session.peers.is_later(task_of(device)))}:{iteration}"
+
     def receive(self, device: str, key: str) -> Arrival:
         """A tensor that is sent here, or at the task of another device."""
         if task_of(device) == self._session.task:
@@ -271,11 +372,12 @@ class _Transfers:
         return arrival
 
 
-class WorkerService:
+class WorkerService(CollectiveCalls):
     """A worker's form on the wire."""
 
     def __init__(self, worker: Worker):
         self._worker = worker
+        self._leader = worker.leader
 
     def get_status(self, request: Any, call: Any) -> Any:
         from weft.distributed.master import describe
@@ -288,7 +390,9 @@ class WorkerService:
     def create_worker_session(self, request: Any, call: Any) -> Any:
         server = request.server_def
         cluster = server.cluster if server.cluster.job else None
-        task = f"/job:{server.job_name}/replica:0/task:{server.task_index}"
+        task = ""
+        if cluster is not None:
+            task = f"/job:{server.job_name}/replica:0/task:{server.task_index}"
         self._worker.create_session(
             request.session_handle, cluster, request.isolate_session_state, task
         )
@@ -322,11 +426,9 @@ class WorkerService:
         return response
 
     def _run(self, request: Any, response: Any, call: Any) -> Any:
-        if request.is_partial:
-            raise errors.UnimplementedError(
-                None, None, "Partial runs over several tasks are not supported by weft's workers."
-            )
         worker = self._worker
+        if request.is_partial:
+            return self._advance(request, response, call)
         step = worker.new_step(request.graph_handle)
         given_up = errors.CancelledError(None, None, "RunGraph was cancelled.")
         if not call.add_callback(lambda: step.cancel(given_up)):
@@ -338,7 +440,31 @@ class WorkerService:
         found = worker.run(step, request.step_id, feeds, list(request.recv_key), options, metadata)
         if metadata is not None:
             response.step_stats.CopyFrom(metadata.step_stats)
-        tensors = [(key, value, worker.dtype_of(step, key)) for key, value in found.items()]
+        handle = request.graph_handle
+        tensors = [(key, value, worker.dtype_of(handle, key)) for key, value in found.items()]
+        return wire.with_tensors(response, "recv", tensors)
+
+    def _advance(self, request: Any, response: Any, call: Any) -> Any:
+        worker = self._worker
+        part_of_call = [True]
+
+        def on_failure(cancel: Any) -> None:
+            call.add_callback(lambda: cancel() if part_of_call[0] else None)
+
+        given = [(key, value, None) for key, value in wire.tensors_of(request, "send")]
+        try:
+            found = worker.advance(
+                request.graph_handle,
+                request.step_id,
+                given,
+                list(request.recv_key),
+                request.is_last_partial_run,
+                on_failure,
+            )
+        finally:
+            part_of_call[0] = False  # the step outlives the call
+        handle = request.graph_handle
+        tensors = [(key, value, worker.dtype_of(handle, key)) for key, value in found.items()]
         return wire.with_tensors(response, "recv", tensors)
 
     def recv_tensor(self, request: Any, call: Any) -> Any:
