@@ -58,6 +58,8 @@ class Peers:
 class RemoteWorker:
     """A worker in another process. Its methods are those of `Worker`, and the beginning of runs."""
 
+    is_here = False
+
     def __init__(self, task: str, address: str):
         self.task = task
         self.is_weft = False  # as far as is known
@@ -133,6 +135,14 @@ class RemoteWorker:
 
     def deregister(self, handle: str) -> None:
         self._stub.tell("DeregisterGraph", proto.DeregisterGraphRequest(graph_handle=handle))
+
+    def greet(self, timeout_ms: int) -> None:
+        """Fails unless the task answers in time."""
+        self._stub.call("GetStatus", proto.GetStatusRequest(), timeout_ms, wait=False)
+
+    def begin(self, method: str, request: Any) -> Any:
+        """Begins a call of a task that may not be there yet, and returns its future."""
+        return self._stub.start(method, request, wait=True)
 
     def start(self, request: Any) -> Any:
         """Begins the run of a part, and returns the call's future."""

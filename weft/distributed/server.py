@@ -18,6 +18,7 @@ from weft import proto
 from weft.distributed import remote_master, rpc
 from weft.distributed.cluster_master import ClusterMaster
 from weft.distributed.cluster_spec import ClusterSpec
+from weft.distributed.group_leader import GroupLeader, collectives_of
 from weft.distributed.master import Master
 from weft.distributed.peers import Peers
 from weft.distributed.worker import Worker, WorkerService
@@ -105,7 +106,6 @@ class Server:
                 None,
                 f"No server factory registered for the given ServerDef: protocol {self._def.protocol!r}",
             )
-        self.store = ResourceStore()
         self.task = (self._def.job_name, self._def.task_index)
         # Tells this life of the task from its others: state does not outlive a server.
         self.incarnation = secrets.randbits(63)
@@ -129,6 +129,8 @@ class Server:
             if job.name == self._def.job_name:
                 job.tasks[self._def.task_index] = self.address
         self.peers = self.peers_of(self._def.cluster)
+        self.leader = GroupLeader(self.address)
+        self.store = ResourceStore(collectives_of(self, self.leader))
         self._targets: weakref.WeakSet[Any] = weakref.WeakSet()  # of this process's sessions here
         self.master, self.worker = Master(self), Worker(self)
         self._listener.serve("tensorflow.MasterService", self.master)
@@ -199,6 +201,7 @@ class Server:
                 del _servers[self.address]
         self._listener.stop()
         self.worker.stop()
+        self.store.collectives.close()
         self._stopped.set()
 
     def join(self) -> None:
@@ -290,7 +293,9 @@ class InProcessTarget:
         first: list[Device] = []
         for task, address in wanted.tasks.items():
             server = master if address == master.address else _servers[address]
-            store = server.store if wanted.shared else ResourceStore()
+            store = server.store
+            if not wanted.shared:
+                store = ResourceStore(store.collectives)
             if not wanted.shared:
                 self._own.append(store)
             devices = [d.renamed(task) for d in server.worker.devices()]

@@ -13,6 +13,7 @@ from typing import Any
 
 from weft import proto
 from weft.distributed import rpc, transfers, wire
+from weft.distributed.group_leader import CollectiveCalls, GroupLeader
 from weft.distributed.open_step import OpenStep
 from weft.distributed.partition import task_of
 from weft.framework import errors
@@ -96,9 +97,11 @@ class Worker:
     """The worker of one task."""
 
     is_weft = True
+    is_here = True
 
     def __init__(self, server: Any):
         self._server = server
+        self.leader: GroupLeader = server.leader
         self.task = "/job:%s/replica:0/task:%d" % server.task
         self._sessions: dict[str, _Session] = {}
         self._shared = _Session(server.store, self.task, self.devices(), server.peers, False)
@@ -118,6 +121,9 @@ class Worker:
     def devices(self) -> list[Device]:
         return self._server.devices(*self._server.task)
 
+    def greet(self, timeout_ms: int) -> None:
+        """A worker of this process is there."""
+
     def ask_devices(self, answer: Callable[[Any], Any]) -> None:
         answer(self.devices())
 
@@ -132,7 +138,7 @@ class Worker:
             peers = self._server.peers_of(cluster)
             devices = [d.renamed(task) for d in devices]
             self._lives.update((d.name, d.incarnation) for d in devices)
-        store = ResourceStore() if isolate else self._server.store
+        store = ResourceStore(self._server.store.collectives) if isolate else self._server.store
         self._sessions[handle] = _Session(store, task or self.task, devices, peers, isolate)
 
     def delete_session(self, handle: str) -> None:
@@ -357,11 +363,12 @@ class _Transfers:
         return arrival
 
 
-class WorkerService:
+class WorkerService(CollectiveCalls):
     """A worker's form on the wire."""
 
     def __init__(self, worker: Worker):
         self._worker = worker
+        self._leader = worker.leader
 
     def get_status(self, request: Any, call: Any) -> Any:
         from weft.distributed.master import describe

@@ -201,6 +201,7 @@ def run_item(item: Any, values: list[Any], here: Any) -> None:
     """Runs one step of a plan; `PutOff` is raised by what would have to wait."""
     if type(item) is Host:
         node = here.node = item.node
+        here.device = item.device
         if node.inputs:
             _to_numpy(node.inputs, values)
         here.may_put_off = node
@@ -271,7 +272,7 @@ def _run_recorded(plan: Plan, values: list[Any], ctx: Any, recorder: Recorder) -
 def _run_item_recorded(recorder: Recorder, item: Any, values: list[Any], here: Any) -> None:
     if type(item) is Host:
         _to_numpy(item.node.inputs, values)
-        here.may_put_off = item.node
+        here.may_put_off, here.device = item.node, item.device
         _timed(item.device.name, item.node, values, here, recorder)
         return
     if item.ready:
