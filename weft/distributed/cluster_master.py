@@ -12,7 +12,7 @@ from weft import proto
 from weft.distributed import rpc, wire
 from weft.distributed.discovery import Discovery, held
 from weft.distributed.partial_steps import PartialStep
-from weft.distributed.partition import Part, Partitioner
+from weft.distributed.partition import Part, Partitioner, set_life, task_of
 from weft.distributed.peers import Peers, RemoteWorker
 from weft.engine.program import order
 from weft.framework import errors
@@ -151,10 +151,12 @@ class ClusterMaster:
         placed = place(ops, devices, soft, compilable.__getitem__)
         bundling = [t for t in self._tasks if self._peers.worker(t).is_weft]
         parts = Partitioner(graph, ops, placed, feeds, fetches, bundling).parts.values()
+        lives = {task_of(d.name): d.incarnation for d in devices}
         kind = _Registered()
         try:
             for part in parts:
                 worker = self._peers.worker(part.task)
+                set_life(part.graph_def, lives[part.task])
                 handle = worker.register(
                     self._handle, part.graph_def, self._with_sessions, limit.left_ms()
                 )

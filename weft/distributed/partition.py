@@ -273,6 +273,24 @@ class Partitioner:
         return key_of(sender.name, incarnation, receiver.name, name)
 
 
+_LIFE = "_weft_life"
+
+
+def set_life(part: Any, incarnation: int) -> None:
+    """Says for which life of its task a part of a graph is meant: one that comes after it has other state."""
+    if part.node:
+        part.node[0].attr[_LIFE].i = incarnation - (
+            incarnation >> 63 << 64
+        )  # an attribute is signed
+
+
+def life_of(part: Any) -> int | None:
+    """What `set_life` has said; nothing, where the master is not of weft."""
+    if not part.node or _LIFE not in part.node[0].attr:
+        return None
+    return part.node[0].attr[_LIFE].i & (1 << 64) - 1
+
+
 def _say_shape(node: Any, dims: Any) -> None:
     """Tells what is known of the shape of a node's output, which the part of the graph does not show."""
     shape = TensorShape.from_tuple(dims).as_proto()
