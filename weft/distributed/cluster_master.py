@@ -11,6 +11,8 @@ from typing import Any
 from weft import proto
 from weft.distributed import rpc, wire
 from weft.distributed.discovery import Discovery, held
+from weft.distributed.expansion import EXPANDABLE, Expansion
+from weft.distributed.flow import colocate
 from weft.distributed.partial_steps import PartialStep
 from weft.distributed.partition import Part, Partitioner, set_life, task_of
 from weft.distributed.peers import Peers, RemoteWorker
@@ -20,7 +22,7 @@ from weft.runtime.alarm import Limit
 from weft.runtime.devices import Device
 from weft.runtime.fetches import Fetches
 from weft.runtime.functions import FunctionPrograms, in_order_of_creation
-from weft.runtime.placement import place
+from weft.runtime.placement import device_for, place
 from weft.runtime.recent_cache import RecentCache
 from weft.runtime.segment import can_compile
 
@@ -149,6 +151,26 @@ class ClusterMaster:
         compilable = {op: can_compile(op, functions) for op in ops}
         soft = self._config.allow_soft_placement
         placed = place(ops, devices, soft, compilable.__getitem__)
+        if len(self._tasks) > 1 and any(op.type in EXPANDABLE for op in ops):
+            step = Expansion(
+                graph,
+                ops,
+                feeds,
+                fetches,
+                handler.ops,
+                lambda op: task_of(placed[op].name),
+                lambda op, name: task_of(device_for(op, name, devices, soft).name),
+            )
+            if step.is_needed():
+                step.write()
+                graph, feeds, fetches = step.graph, step.feeds, step.fetches
+                cut = set(feeds)
+                ops = order([t._op for t in fetches if t not in cut] + step.targets, cut)
+                ops = in_order_of_creation(ops)
+                functions = FunctionPrograms(graph)
+                compilable = {op: can_compile(op, functions) for op in ops}
+                placed = place(ops, devices, soft, compilable.__getitem__)
+        colocate(ops, placed)
         bundling = [t for t in self._tasks if self._peers.worker(t).is_weft]
         parts = Partitioner(graph, ops, placed, feeds, fetches, bundling).parts.values()
         lives = {task_of(d.name): d.incarnation for d in devices}

@@ -8,6 +8,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
+from google.protobuf.unknown_fields import UnknownFieldSet
+
 from weft import proto
 from weft.distributed import rpc, wire
 from weft.distributed.partition import task_of
@@ -44,6 +46,11 @@ class Peers:
                 found = self._remote[task] = RemoteWorker(task, address)
             return found
 
+    def is_later(self, task: str) -> bool:
+        """Whether a task is one of a TensorFlow that numbers the frames of loops in the later way."""
+        worker = self.worker(task)
+        return isinstance(worker, RemoteWorker) and worker.is_later()
+
     def receive(self, device: str, step_id: int, key: str, arrival: Arrival) -> None:
         """Asks the task of a device for a tensor of a step."""
         worker = self.worker(task_of(device))
@@ -63,6 +70,7 @@ class RemoteWorker:
     def __init__(self, task: str, address: str):
         self.task = task
         self.is_weft = False  # as far as is known
+        self._is_later: bool | None = None
         self.address = address
         self._stub = rpc.Stub(address, "tensorflow.WorkerService")
         self._untold: deque[int] = deque(maxlen=_MOST_UNTOLD)
@@ -89,7 +97,7 @@ class RemoteWorker:
         if error is not None:
             raise rpc.error_of_call(error)
         given = future.result().device_attributes
-        is_weft = any(d.physical_device_desc == WEFT for d in given)
+        is_weft = self._note_kind(given)
         if is_weft != self.is_weft:
             self.is_weft = is_weft
             self._stub = rpc.Stub(self.address, "tensorflow.WorkerService", watched=is_weft)
@@ -105,6 +113,19 @@ class RemoteWorker:
             self._untold.clear()  # with the task went what it held
         self._end_untold()
         return out
+
+    def is_later(self) -> bool:
+        """Whether it numbers the frames of loops as later TensorFlows do."""
+        if self._is_later is None:
+            request = proto.GetStatusRequest()
+            self._note_kind(self._stub.call("GetStatus", request, _ASKING_MS).device_attributes)
+        return bool(self._is_later)
+
+    def _note_kind(self, devices: Any) -> bool:
+        """Learns of which kind the task is from what it tells of its devices; returns whether it is weft."""
+        # Later TensorFlows tell more of a device than this message has fields for.
+        self._is_later = any(len(UnknownFieldSet(d)) for d in devices)
+        return any(d.physical_device_desc == WEFT for d in devices)
 
     def create_session(
         self, handle: str, cluster: Any, isolate: bool, task: str = "", timeout_ms: int = 0
@@ -187,16 +208,8 @@ class RemoteWorker:
             if error is not None:
                 arrival.finish(error=rpc.error_of_call(error))
                 return
-            response = future.result()
-            if response.is_dead:
-                arrival.finish(
-                    error=errors.UnimplementedError(
-                        None, None, f"A dead tensor has come from {self.task}: {key}"
-                    )
-                )
-                return
             try:
-                arrival.finish(wire.unpack(response))
+                arrival.finish(wire.unpack(future.result()))
             except errors.OpError as e:
                 arrival.finish(error=e)
 
@@ -223,4 +236,5 @@ class RemoteWorker:
 
 
 _CLOSING_MS = 5000
+_ASKING_MS = 10_000
 _MOST_UNTOLD = 1000

@@ -12,10 +12,12 @@ from collections.abc import Callable, Collection
 from typing import Any
 
 from weft import proto
-from weft.distributed import rpc, transfers, wire
+from weft.distributed import rpc, transfers, wire  # noqa: F401  (the operations of transfers)
+from weft.distributed.frames import frame_id
 from weft.distributed.group_leader import CollectiveCalls, GroupLeader
 from weft.distributed.open_step import OpenStep
 from weft.distributed.partition import life_of, task_of
+from weft.engine.dataflow import RECEIVES, SENDS
 from weft.framework import errors
 from weft.framework.graph import Graph
 from weft.framework.importer import extend_graph
@@ -53,9 +55,9 @@ class _Part:
         self._steps: set[Any] = set()
         feeds, fetches, targets = {}, {}, []
         for op in graph._ops.values():
-            if op._attrs.get("client_terminated") and op.type in transfers.RECEIVES:
+            if op._attrs.get("client_terminated") and op.type in RECEIVES:
                 feeds[_key(op)] = op._outputs[0]
-            elif op._attrs.get("client_terminated") and op.type in transfers.SENDS:
+            elif op._attrs.get("client_terminated") and op.type in SENDS:
                 fetches[_key(op)] = op._inputs[0]
             else:
                 targets.append(op)
@@ -359,6 +361,13 @@ class _Transfers:
     def __init__(self, rendezvous: Rendezvous, session: _Session, step_id: int):
         self.send = rendezvous.send
         self._rendezvous, self._session, self._step_id = rendezvous, session, step_id
+
+    def where(self, position: Any, device: str) -> str:
+        """Where in loops a tensor is that is sent to, or received from, the task of a device."""
+        if position is None:
+            return "0:0"
+        path, iteration = position
+        return f"{frame_id(path, self._session.peers.is_later(task_of(device)))}:{iteration}"
 
     def receive(self, device: str, key: str) -> Arrival:
         """A tensor that is sent here, or at the task of another device."""
