@@ -35,32 +35,24 @@ class Use:
             return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS")) / 1024
 
 
-def _grows(processes, act, times, warm=WARM):
-    """How many threads and megabytes the processes have more after `act` was done some times."""
+def _leaves_nothing(processes, act, times, warm=WARM, threads=6, megabytes=30):
+    """Checks what the processes use after `act` was done some times: soon it is what they used before."""
     for _ in range(warm):
         act()
-    before = _settled(processes)
+    time.sleep(0.3)
+    gc.collect()
+    before = [(p.threads(), p.megabytes()) for p in processes]
     for _ in range(times):
         act()
-    after = _settled(processes)
-    return [(a[0] - b[0], a[1] - b[1]) for a, b in zip(after, before)]
-
-
-def _settled(processes):
-    """What the processes use once nothing of the steps goes on."""
-    gc.collect()
-    found = None
     end = time.monotonic() + 10
-    while time.monotonic() < end:
-        time.sleep(0.3)
-        last, found = found, [p.threads() for p in processes]
-        if last == found:
-            break
-    return [(p.threads(), p.megabytes()) for p in processes]
-
-
-def _few(grown, threads=6, megabytes=30):
-    assert all(t <= threads and m <= megabytes for t, m in grown), grown
+    while True:
+        gc.collect()
+        after = [(p.threads(), p.megabytes()) for p in processes]
+        grown = [(a[0] - b[0], a[1] - b[1]) for a, b in zip(after, before)]
+        if all(t <= threads and m <= megabytes for t, m in grown):
+            return
+        assert time.monotonic() < end, grown
+        time.sleep(0.1)
 
 
 @pytest.fixture(scope="module")
@@ -112,10 +104,10 @@ def test_steps_that_fail(cluster):
             with pytest.raises((tf.errors.UnavailableError, tf.errors.DeadlineExceededError)):
                 sess.run(z, feed, options=tf.RunOptions(timeout_in_ms=50))
 
-        _few(_grows(cluster.processes, fail, STEPS))
-        _few(_grows(cluster.processes, be_late, STEPS))
-        _few(_grows(cluster.processes, be_cut_off, STEPS, 10))
-        _few(_grows(cluster.processes, lose, STEPS // 4, 5))
+        _leaves_nothing(cluster.processes, fail, STEPS)
+        _leaves_nothing(cluster.processes, be_late, STEPS)
+        _leaves_nothing(cluster.processes, be_cut_off, STEPS, 10)
+        _leaves_nothing(cluster.processes, lose, STEPS // 4, 5)
         assert not cluster.server.worker._rendezvous
 
 
@@ -132,7 +124,7 @@ def test_graphs_that_grow_and_sessions_that_come_and_go(cluster):
             with tf.Session(cluster.server.target, graph=graph) as sess:
                 assert sess.run(total) == SIZE // 10 * 2
 
-    _few(_grows(cluster.processes, come_and_go, STEPS // 2))
+    _leaves_nothing(cluster.processes, come_and_go, STEPS // 2)
     with tf.Session(cluster.server.target) as sess:
         sess.run(v.initializer)
         grown = tf.reduce_sum(v)
@@ -156,7 +148,7 @@ def test_steps_that_go_well(cluster):
         step = tf.assign_sub(w, w * 0.001 + tf.reduce_sum(w) * 0.0).op
     with tf.Session(cluster.server.target) as sess:
         sess.run(w.initializer)
-        _few(_grows(cluster.processes, lambda: sess.run(step), 10 * STEPS, 10 * WARM))
+        _leaves_nothing(cluster.processes, lambda: sess.run(step), 10 * STEPS, 10 * WARM)
 
 
 CLIENT = """
