@@ -32,7 +32,7 @@ class FunctionPrograms:
         self._local: weakref.WeakValueDictionary[str, CutFunction] = weakref.WeakValueDictionary()
         self._gradients: dict[str, str] = {}
         self._callables: dict[Any, tuple[Any, Any]] = {}
-        self._rows: dict[Any, Any] = {}  # by what calls, and how many arguments differ
+        self._rows: dict[Any, Any] = {}  # by what calls, and how many arguments rows share
 
     def program(self, name: str) -> Program:
         """The program of a function; NotFoundError if the library has none of that name."""
@@ -82,16 +82,16 @@ class FunctionPrograms:
         call = found[1]
         return lambda args: [to_host(v) for v in call(args)]
 
-    def on_rows(self, name: str, resources: Any, differing: int) -> Any:
-        """A function to be called on many rows at once, of which the first arguments differ."""
+    def on_rows(self, name: str, resources: Any, shared: int) -> Any:
+        """A function to be called on many rows at once, which share the last arguments."""
         from weft.runtime.function_rows import FunctionRows
 
         self.callable(name, resources)
         call = self._callables[name, id(resources)][1]
-        key = (call, differing)
+        key = (call, shared)
         found = self._rows.get(key)
         if found is None:
-            found = self._rows[key] = FunctionRows(call, differing)
+            found = self._rows[key] = FunctionRows(call, shared)
         return found
 
     @property

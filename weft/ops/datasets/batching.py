@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 import numpy as np
 
 from weft.framework import errors
 from weft.framework.shape_rules import text
+from weft.ops.datasets.block import Block, Element, as_column, joined
 from weft.ops.datasets.dataset import (
     INFINITE,
     UNKNOWN,
     Dataset,
-    Element,
     End,
     Place,
     Run,
@@ -24,24 +23,24 @@ from weft.ops.datasets.dataset import (
 )
 
 
-def stacked(rows: list[Element]) -> Element:
+def stacked(elements: Block) -> Element:
     """Elements of one shape as one element with an axis more."""
-    out = []
-    for i, parts in enumerate(zip(*rows)):
-        first = parts[0]
-        if not isinstance(first, np.ndarray) or first.dtype == object:
-            array = np.empty((len(parts), *np.shape(first)), object)
-            for row, part in enumerate(parts):
-                if np.shape(part) != np.shape(first):
-                    raise _mismatch(i, first, row, part)
-                array[row] = part if np.ndim(part) else _item(part)
-            out.append(array)
-            continue
-        for row, part in enumerate(parts):
-            if part.shape != first.shape:
-                raise _mismatch(i, first, row, part)
-        out.append(np.stack(parts))
-    return out
+    return [_stacked(i, column) for i, column in enumerate(elements.columns)]
+
+
+def _stacked(i: int, column: Any) -> np.ndarray:
+    if type(column) is list:
+        column = as_column(column)
+    if type(column) is np.ndarray:
+        return column
+    first = column[0]
+    for row, part in enumerate(column):
+        if np.shape(part) != np.shape(first):
+            raise _mismatch(i, first, row, part)
+    array = np.empty((len(column), *np.shape(first)), object)
+    for row, part in enumerate(column):
+        array[row] = part if np.ndim(part) else _item(part)
+    return array
 
 
 def _item(value: Any) -> Any:
@@ -55,39 +54,26 @@ def _mismatch(i: int, first: Any, row: int, other: Any) -> Exception:
     )
 
 
-def _batches(
+def batches(
     size: int, drop_remainder: bool, source: Dataset, put_together: Any, kind: str
 ) -> Dataset:
     if size <= 0:
         raise invalid("Batch size must be greater than zero.")
 
-    rows_of_source = source.rows if put_together is stacked else None
-
-    def whole_batches(run: Run) -> Walk:
-        assert rows_of_source is not None
-
-        def advance(at: Place) -> Element:
-            batch = at.before()
-            if drop_remainder and len(batch[0]) < size:
-                raise End
-            return batch
-
-        at = Place(run, functools.partial(rows_of_source.batches, size=size))
-        at.before = at.begin()
-        return Walk(advance, at)
-
     def walk(run: Run) -> Walk:
         def advance(at: Place) -> Element:
-            rows: list[Element] = []
-            while at.before is not None and len(rows) < size:
+            blocks, missing = [], size
+            while at.before is not None and missing:
+                run.check()
                 try:
-                    rows.append(at.before())
+                    blocks.append(at.before.some(missing))
                 except End:
                     at.before = None
-            run.check()
-            if not rows or drop_remainder and len(rows) < size:
+                else:
+                    missing -= blocks[-1].count
+            if not blocks or drop_remainder and missing:
                 raise End
-            return put_together(rows)
+            return put_together(joined(blocks))
 
         at = Place(run, source.walk)
         at.before = at.begin()
@@ -96,13 +82,13 @@ def _batches(
     known = source.cardinality
     if known >= 0:
         known = known // size if drop_remainder else -(-known // size)
-    return Dataset(whole_batches if rows_of_source else walk, known, kind)
+    return Dataset(walk, known, kind)
 
 
 @dataset_op("BatchDataset", "input_dataset: variant, batch_size: int64")
 def batch_dataset(ctx, input_dataset, batch_size):
     """So many elements as one; the last may have fewer."""
-    return _batches(int(batch_size), False, as_dataset(input_dataset), stacked, "BatchDataset")
+    return batches(int(batch_size), False, as_dataset(input_dataset), stacked, "BatchDataset")
 
 
 @dataset_op(
@@ -113,12 +99,12 @@ def batch_dataset(ctx, input_dataset, batch_size):
 def batch_dataset_v2(ctx, input_dataset, batch_size, drop_remainder, *, parallel_copy):
     """So many elements as one; a last one with fewer may be dropped."""
     source = as_dataset(input_dataset)
-    return _batches(int(batch_size), bool(drop_remainder), source, stacked, "BatchDatasetV2")
+    return batches(int(batch_size), bool(drop_remainder), source, stacked, "BatchDatasetV2")
 
 
-def _padded(rows: list[Element], shapes: list[np.ndarray], fillers: list[Any]) -> Element:
+def _padded(elements: Block, shapes: list[np.ndarray], fillers: list[Any]) -> Element:
     out = []
-    for i, (parts, wanted, filler) in enumerate(zip(zip(*rows), shapes, fillers)):
+    for i, (parts, wanted, filler) in enumerate(zip(zip(*elements.rows), shapes, fillers)):
         sizes = [np.shape(p) for p in parts]
         rank = len(wanted)
         if any(len(s) != rank for s in sizes):
@@ -162,11 +148,11 @@ def _padded_batches(
             raise invalid(
                 f"Padded shapes must be at least -1, but that of component {i} is {shape.tolist()}."
             )
-    return _batches(
+    return batches(
         int(batch_size),
         bool(drop_remainder),
         as_dataset(input_dataset),
-        lambda rows: _padded(rows, padded_shapes, padding_values),
+        lambda elements: _padded(elements, padded_shapes, padding_values),
         "PaddedBatchDataset",
     )
 
@@ -203,8 +189,8 @@ def dense_to_sparse_batch_dataset(ctx, input_dataset, batch_size, row_shape):
     """So many elements as one sparse tensor, of which each is a row; as indices, values and shape."""
     sizes = tuple(int(n) for n in row_shape)
 
-    def put_together(rows: list[Element]) -> Element:
-        parts = [row[0] for row in rows]
+    def put_together(elements: Block) -> Element:
+        parts = [row[0] for row in elements.rows]
         for part in parts:
             if part.ndim != len(sizes):
                 raise invalid(
@@ -229,7 +215,7 @@ def dense_to_sparse_batch_dataset(ctx, input_dataset, batch_size, row_shape):
         ]
 
     return _sparse_rows(
-        _batches(
+        batches(
             int(batch_size),
             False,
             as_dataset(input_dataset),
@@ -262,6 +248,16 @@ def unbatch_dataset(ctx, input_dataset):
 
     def walk(run: Run) -> Walk:
         def advance(at: Place) -> Element:
+            get_rows(at)
+            at.row += 1
+            return [_row(c, at.row - 1) for c in at.element]
+
+        def several(at: Place, most: int) -> Block:
+            get_rows(at)
+            first, at.row = at.row, min(at.row + most, at.size)
+            return Block(at.row - first, [c[first : at.row] for c in at.element])
+
+        def get_rows(at: Place) -> None:
             while at.row >= at.size:
                 run.check()
                 at.element, at.row, at.size = at.before(), 0, 0
@@ -272,12 +268,10 @@ def unbatch_dataset(ctx, input_dataset):
                         f"{[list(np.shape(c)) for c in at.element]}"
                     )
                 at.size = sizes.pop() or 0
-            at.row += 1
-            return [_row(c, at.row - 1) for c in at.element]
 
         at = Place(run, source.walk, element=[], row=0, size=0)
         at.before = at.begin()
-        return Walk(advance, at)
+        return Walk(advance, at).in_blocks(several)
 
     return Dataset(walk, UNKNOWN, "UnbatchDataset")
 
@@ -348,7 +342,13 @@ def of_rows(rows: list[Element]) -> Dataset:
             at.row += 1
             return rows[at.row - 1]
 
-        return Walk(advance, Place(run, row=0))
+        def several(at: Place, most: int) -> Block:
+            if at.row >= len(rows):
+                raise End
+            first, at.row = at.row, min(at.row + most, len(rows))
+            return Block.of(rows[first : at.row])
+
+        return Walk(advance, Place(run, row=0)).in_blocks(several)
 
     dataset = Dataset(walk, len(rows), "WindowDataset of elements")
     dataset.elements = rows
@@ -377,7 +377,7 @@ def sliding_window_dataset(ctx, input_dataset, window_size, window_shift, window
             while len(at.held) < reach:
                 run.check()
                 at.held.append(at.before())
-            window = stacked(at.held[::gap])
+            window = stacked(Block.of(at.held[::gap]))
             at.skip = max(step - len(at.held), 0)
             del at.held[:step]
             return window

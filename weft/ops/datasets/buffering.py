@@ -19,9 +19,9 @@ from weft.framework.checkpoint_files.tensor_bundle import (
     merge,
 )
 from weft.framework.registry import op
+from weft.ops.datasets.block import Block, Element
 from weft.ops.datasets.dataset import (
     Dataset,
-    Element,
     End,
     Place,
     Run,
@@ -31,6 +31,7 @@ from weft.ops.datasets.dataset import (
     invalid,
 )
 
+_MOST_AT_ONCE = 64  # elements
 _BUFFER_WHEN_OURS = 8  # elements, where the program leaves the number to us
 
 
@@ -55,23 +56,29 @@ class _Ahead:
 
     def _fill(self) -> None:
         over = bool(self._items) and isinstance(self._items[-1][1], End)
+        at_once = (
+            1  # more and more, so that the first elements are not held up by those behind them
+        )
         while not over:
             with self._changed:
                 while len(self._items) >= self._size and not self._closed:
                     self._changed.wait()
                 if self._closed:
                     return
+                room = self._size - len(self._items)
             with self._reading:
-                item: _Item
+                items: list[_Item]
                 try:
-                    item = self._before(), None
+                    items = [(row, None) for row in self._before.some(min(room, at_once)).rows]
                 except Exception as e:
-                    item, over = (None, e), isinstance(e, (End, errors.CancelledError))
+                    items, over = [(None, e)], isinstance(e, (End, errors.CancelledError))
                 with self._changed:
-                    self._items.append(item)
+                    self._items += items
                     self._changed.notify_all()
+            at_once = min(2 * at_once, _MOST_AT_ONCE)
 
-    def take(self) -> Element:
+    def some(self, most: int) -> list[Element]:
+        """The next elements: one, for which it waits, and up to so many that are there."""
         with self._changed:
             while not self._items and not self._cancelled:
                 self._changed.wait()
@@ -79,14 +86,20 @@ class _Ahead:
                 raise errors.CancelledError(
                     None, None, "Iterator was cancelled: its session is closed"
                 )
-            element, error = self._items[0]
-            if not isinstance(error, End):  # the end stays where it is
-                self._items.popleft()
-                self._changed.notify_all()
-        if error is not None:
-            raise error
-        assert element is not None
-        return element
+            found: list[Element] = []
+            while self._items and len(found) < most:
+                element, error = self._items[0]
+                if error is not None and found:
+                    break
+                if not isinstance(error, End):  # the end stays where it is
+                    self._items.popleft()
+                if error is not None:
+                    self._changed.notify_all()
+                    raise error
+                assert element is not None
+                found.append(element)
+            self._changed.notify_all()
+        return found
 
     def saved(self, freeze: Callable[[Any], Any]) -> Any:
         """What is in the buffer, and where the thread is; waits until that is between two elements."""
@@ -112,14 +125,14 @@ class _Reader:
         self._begin: tuple[Walk, list[_Item]] = before, []
         self._ahead: _Ahead | None = None
 
-    def take(self) -> Element:
+    def some(self, most: int) -> list[Element]:
         if self._ahead is None:
             before, items = self._begin
             self._ahead = _Ahead(before, self._size, items)
             weakref.finalize(self, self._ahead.close)
             self._run.wake_when_cancelled(self._ahead)
             self._ahead.start()
-        return self._ahead.take()
+        return self._ahead.some(most)
 
     def saved(self, freeze: Callable[[Any], Any]) -> Any:
         """What was read and not yet taken, and where the reading is."""
@@ -138,7 +151,7 @@ def prefetched(source: Dataset, size: int) -> Dataset:
     def walk(run: Run) -> Walk:
         at = Place(run, source.walk)
         at.reader = _Reader(run, at.begin(), size)
-        return Walk(lambda at: at.reader.take(), at)
+        return Walk.of_blocks(lambda at, most: Block.of(at.reader.some(most)), at)
 
     return Dataset(walk, source.cardinality, "PrefetchDataset")
 
@@ -205,28 +218,29 @@ delete_memory_cache.not_differentiable()
 
 
 def _cached_in_memory(source: Dataset, cache: MemoryCache) -> Dataset:
-    def advance(at: Place) -> Element:
+    def several(at: Place, most: int) -> Block:
         if at.over:
             raise End
         if at.before is None and cache.elements is None:
             at.before = at.begin()
         if at.before is not None:
             try:
-                element = at.before()
+                block = at.before.some(most)
             except End:
                 cache.elements, at.over = at.written, True
                 raise
-            at.written.append(element)
-            return list(element)
+            at.written += block.own_rows()
+            return Block.of([list(row) for row in block.rows]) if block.count == 1 else block
         assert cache.elements is not None
-        if at.row >= len(cache.elements):
+        rows = cache.elements[at.row : at.row + most]
+        if not rows:
             raise End
-        at.row += 1
-        return list(cache.elements[at.row - 1])
+        at.row += len(rows)
+        return Block.of([list(row) for row in rows])
 
     def walk(run: Run) -> Walk:
         at = Place(run, source.walk, before=None, written=[], row=0, over=False, cache=cache)
-        return Walk(advance, at)
+        return Walk.of_blocks(several, at)
 
     return Dataset(walk, source.cardinality, "CacheDataset")
 

@@ -22,8 +22,7 @@ import numpy as np
 from weft.framework import errors
 from weft.framework.attributes import Func
 from weft.framework.registry import OpDecl, op
-
-Element = list[Any]
+from weft.ops.datasets.block import Block, Element, row_of
 
 INFINITE, UNKNOWN = -1, -2
 
@@ -53,6 +52,12 @@ class Run:
         """A function of the graph, to be called with arrays."""
         return self._functions.callable(name, self._resources)
 
+    def on_rows(self, name: str, shared: int) -> Any:
+        """A function of the graph, to be called with columns of its arguments, all but the last ones, which are shared
+        by all rows; None where that cannot be."""
+        rows = self._functions.on_rows(name, self._resources, shared)
+        return None if rows.refused else rows
+
     def is_compiled(self, name: str) -> bool:
         """Whether XLA takes all of a function."""
         return self._functions.is_compilable(name)
@@ -66,6 +71,10 @@ class Run:
         names = [name for part in dataset.all_inputs() for name in part.functions]
         self._functions.restart_random(names, self._resources)
         return dataset.walk(self)
+
+    def has_state(self, dataset: Dataset) -> bool:
+        """Whether somebody might notice how far a dataset was read."""
+        return any(self.stateful_op(name) for d in dataset.all_inputs() for name in d.functions)
 
     def shared(self, key: Any, make: Callable[[], Any]) -> Any:
         """What all walks of this run share."""
@@ -143,11 +152,36 @@ class Walk(functools.partial):
 
     kind = ""  # of the dataset
     recipe: Any = None  # what the walk that has begun this one did it with
+    several: Callable[[Place, int], Block] | None = None
+    may_go_ahead = (
+        False  # whether nobody would notice if some of its elements were read and never used
+    )
 
     @property
     def place(self) -> Place:
         """All that changes on the way."""
         return self.args[0]
+
+    def in_blocks(self, several: Callable[[Place, int], Block]) -> Walk:
+        """This walk, which can give several elements at once: `several` does what `some` promises."""
+        self.several = several
+        return self
+
+    @classmethod
+    def of_blocks(cls, several: Callable[[Place, int], Block], place: Place) -> Walk:
+        """A walk that does the same for one element as for several."""
+        return cls(lambda at: several(at, 1).rows[0], place).in_blocks(several)
+
+    def some(self, most: int) -> Block:
+        """The next elements, for somebody who will use all of them: at least one, `most` at most.
+
+        There is more than one only where the others are no longer to wait for than the first: never is waited for a
+        Python function, or for somebody who writes into a pipe, while there is an element to go on with. An error, or
+        `End`, is raised where it comes first; else it waits for the next call.
+        """
+        if self.several is None or most <= 1:
+            return Block.of([self()])
+        return self.several(self.place, most)
 
 
 class Rows:
@@ -162,44 +196,32 @@ class Rows:
     _AT_ONCE = 64
 
     def walk(self, run: Run) -> Walk:
-        """The rows one by one, each as a view."""
+        """The rows one by one, each as a view, or several together."""
         table = self.table
 
         def advance(at: Place) -> Element:
             if not at.ready:
-                run.check()
-                at.ready = at.following(self._AT_ONCE)[::-1]
-                if not at.ready:
-                    raise End
+                at.ready = following(at, self._AT_ONCE)[::-1]
             number = at.ready.pop()
             return [row_of(array, number) for array in table]
 
-        at = Place(run, self.numbers, ready=[])
-        at.following = at.begin()
-        return Walk(advance, at)
+        def several(at: Place, most: int) -> Block:
+            if at.ready:
+                numbers, at.ready = at.ready[-most:][::-1], at.ready[:-most]
+            else:
+                numbers = following(at, most)
+            return Block(len(numbers), [array.take(numbers, 0) for array in table])
 
-    def batches(self, run: Run, size: int) -> Walk:
-        """So many rows at once, those of the last batch fewer."""
-        table = self.table
-
-        def advance(at: Place) -> Element:
+        def following(at: Place, most: int) -> list[int]:
             run.check()
-            numbers = at.following(size)
+            numbers = at.following(most)
             if not numbers:
                 raise End
-            return [array.take(numbers, 0) for array in table]
+            return numbers
 
-        at = Place(run, self.numbers)
+        at = Place(run, self.numbers, ready=[])
         at.following = at.begin()
-        return Walk(advance, at)
-
-
-def row_of(array: Any, i: int) -> Any:
-    """One row of an array; of an array of variants what is in it."""
-    row = array[i : i + 1].reshape(array.shape[1:])
-    if array.dtype == object and not row.ndim and not isinstance(row.item(), (bytes, str)):
-        return row.item()
-    return row
+        return Walk(advance, at).in_blocks(several)
 
 
 class Dataset:

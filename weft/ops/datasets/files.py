@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 import zlib
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -12,6 +13,7 @@ import numpy as np
 from weft.framework import errors, file_system, record_format
 from weft.framework.record_file import RecordFile
 from weft.framework.registry import op
+from weft.ops.datasets.block import Block
 from weft.ops.datasets.dataset import (
     UNKNOWN,
     Dataset,
@@ -124,29 +126,40 @@ class OpenFile:
 
     def next(self, at: Place) -> Any:
         """The next record; `End` after the last file. A file that cannot be read is passed over once it was said."""
+        return self.some(at, 1)[0]
+
+    def some(self, at: Place, most: int) -> list[Any]:
+        """As `next`, one record and up to so many, as `Walk.some` has it."""
         while at.file < len(self._names):
             at.run.check()
-            name = self._names[at.file]
+            name, found = self._names[at.file], []
             if self._where != (at.file, at.offset):
                 self._records = self._read(name, at.offset)
+            if most > 1 and os.path.exists(name) and not os.path.isfile(name):
+                most = 1  # a pipe
             try:
                 for record, at.offset in self._records:
-                    self._where = at.file, at.offset
+                    found.append(record)
                     at.record += 1
-                    return record
-            except (zlib.error, EOFError, gzip.BadGzipFile) as e:
-                raise self._lost(at, name, e) from None
-            except errors.DataLossError as e:
-                raise self._lost(at, name, e.message) from None
-            except errors.OpError:
-                self._go_on(at)
-                raise
+                    if len(found) == most:
+                        break
+            except (zlib.error, EOFError, gzip.BadGzipFile, errors.OpError) as e:
+                if not found:
+                    raise self._failed(at, name, e) from None
+                self._where = None  # opened again the next time, to find the error where it is
+                return found
+            if found:
+                self._where = at.file, at.offset
+                return found
             self._go_on(at)
         raise End
 
-    def _lost(self, at: Place, name: str, why: Any) -> errors.OpError:
+    def _failed(self, at: Place, name: str, e: Exception) -> errors.OpError:
         number = at.record
         self._go_on(at)
+        if isinstance(e, errors.OpError) and not isinstance(e, errors.DataLossError):
+            return e
+        why = e.message if isinstance(e, errors.OpError) else e
         return errors.DataLossError(None, None, f"{name}: {why} (record {number})")
 
     @staticmethod
@@ -159,7 +172,13 @@ def _of_files(names: list[str], read: Read, kind: str) -> Dataset:
 
     def walk(run: Run) -> Walk:
         current = OpenFile(names, read)
-        return Walk(lambda at: [_scalar(current.next(at))], Place(run, file=0, offset=0, record=0))
+
+        def several(at: Place, most: int) -> Block:
+            records = current.some(at, most)
+            return Block(len(records), [np.fromiter(records, object, len(records))])
+
+        at = Place(run, file=0, offset=0, record=0)
+        return Walk(lambda at: [_scalar(current.next(at))], at).in_blocks(several)
 
     return Dataset(walk, UNKNOWN, kind)
 
@@ -200,13 +219,15 @@ def tf_record_dataset(ctx, filenames, compression_type, buffer_size):
     def read(path: str, offset: int) -> Iterator[tuple[bytes, int]]:
         file = _opened(path, compression, offset)
         try:
+            rest = record_format.Records(file, offset)
             while True:
                 with file_system.translated(path):
-                    record = record_format.read_record(file, offset)
-                if record is None:
+                    records = rest.some(1024)
+                if not records:
                     return
-                offset += record_format.HEADER_SIZE + len(record) + record_format.FOOTER_SIZE
-                yield record, offset
+                for record in records:
+                    offset += record_format.HEADER_SIZE + len(record) + record_format.FOOTER_SIZE
+                    yield record, offset
         finally:
             file.close()
 

@@ -9,10 +9,10 @@ from typing import Any
 
 from weft.framework import errors
 from weft.framework.registry import op
+from weft.ops.datasets.block import Block, Element
 from weft.ops.datasets.dataset import (
     UNKNOWN,
     Dataset,
-    Element,
     Place,
     Run,
     Walk,
@@ -151,11 +151,11 @@ def ignore_errors_dataset(ctx, input_dataset):
     source = as_dataset(input_dataset)
 
     def walk(run: Run) -> Walk:
-        def advance(at: Place) -> Element:
+        def several(at: Place, most: int) -> Block:
             while True:
                 run.check()
                 try:
-                    return at.before()
+                    return at.before.some(most)
                 except errors.CancelledError:
                     raise
                 except errors.OpError:
@@ -163,7 +163,7 @@ def ignore_errors_dataset(ctx, input_dataset):
 
         at = Place(run, source.walk)
         at.before = at.begin()
-        return Walk(advance, at)
+        return Walk.of_blocks(several, at)
 
     return Dataset(walk, UNKNOWN, "IgnoreErrorsDataset")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections import deque
 from collections.abc import Callable
@@ -11,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from weft.framework import errors
-from weft.ops.datasets.batching import of_rows, stacked
+from weft.ops.datasets.batching import batches, of_rows, stacked
+from weft.ops.datasets.block import Block, OneByOne, Waiting
 from weft.ops.datasets.dataset import (
     UNKNOWN,
     Dataset,
@@ -30,23 +32,83 @@ _MAP = "use_inter_op_parallelism: bool = true; preserve_cardinality: bool = fals
 _ARGS = "input_dataset: variant, other_arguments: Targuments"
 
 
-def _caller(
-    run: Run, f: Any, captured: list[Any], ends: bool = False
-) -> Callable[[Element], Element]:
-    """A function on elements; `ends`: whether its OutOfRangeError is the end of the dataset."""
-    call = run.function(f.name)
+class Function:
+    """A function of the graph on elements; `ends`: whether its OutOfRangeError is the end of the dataset."""
 
-    def mapped(element: Element) -> Element:
+    _MOST = 128  # elements at once, and the bytes of what they are made of
+    _MOST_BYTES = 1 << 23
+
+    def __init__(self, run: Run, f: Any, captured: list[Any], ends: bool = False):
+        self._call = run.function(f.name)
+        self._on_rows = functools.partial(run.on_rows, f.name, len(captured))
+        self._captured, self._ends = captured, ends
+        self._most = self._MOST
+
+    def __call__(self, element: Element) -> Element:
         try:
-            return call([*element, *captured])
+            return self._call([*element, *self._captured])
         except errors.OutOfRangeError as e:
-            if ends:
+            if self._ends:
                 raise End from None
             raise errors.InvalidArgumentError(
                 e.node_def, e.op, f"Function invocation produced OutOfRangeError: {e.message}"
             ) from e
 
-    return mapped
+    @functools.cached_property
+    def _rows(self) -> Any:
+        return self._on_rows()
+
+    @property
+    def takes_blocks(self) -> bool:
+        """Whether elements may be read before the function is called on those in front of them."""
+        return self._rows is not None
+
+    @property
+    def is_best_on_blocks(self) -> bool:
+        """Whether nothing in the function is run for one element after the other, so that threads have no use."""
+        return self._rows is not None and self._rows.every_operation_has_rows
+
+    def place(self, run: Run, source: Dataset) -> Place:
+        """The place of a walk that calls the function on the elements of a dataset."""
+        at = Place(run, source.walk, waiting=Waiting())
+        at.before = at.begin()
+        return at
+
+    def walk(
+        self,
+        at: Place,
+        advance: Callable[[Place], Element],
+        several: Callable[[Place, int], Block],
+    ) -> Walk:
+        """A walk, in blocks if the function takes them."""
+        walk = Walk(advance, at)
+        return walk.in_blocks(several) if self.takes_blocks else walk
+
+    def following(self, at: Place) -> Element:
+        """The next element to call the function on."""
+        return at.waiting.take(1).rows[0] if at.waiting else at.before()
+
+    def some(self, at: Place, most: int) -> tuple[Block, Block]:
+        """The next elements and what the function makes of them, several if the function takes these at once."""
+        if not at.waiting:
+            block = at.before.some(min(most, self._most))
+            if block.count > 1:
+                try:
+                    columns = self._rows(block.columns, self._captured, block.count)
+                except OneByOne:
+                    pass
+                else:
+                    results = Block(block.count, columns)
+                    self._limit(block, results)
+                    return block, results
+            at.waiting.add(block)
+        block = at.waiting.take(1)
+        return block, Block.of([self(block.rows[0])])
+
+    def _limit(self, *blocks: Block) -> None:
+        """Asks for fewer elements where they are large."""
+        size = sum(getattr(c, "nbytes", 0) for b in blocks for c in b.columns)
+        self._most = max(1, min(self._MOST, self._MOST_BYTES * blocks[0].count // max(size, 1)))
 
 
 def workers(count: Any) -> int:
@@ -66,15 +128,17 @@ def map_dataset(ctx, input_dataset, other_arguments, *, f, preserve_cardinality)
     source = as_dataset(input_dataset)
 
     def walk(run: Run) -> Walk:
-        return _mapped(run, source, _caller(run, f, other_arguments, not preserve_cardinality))
+        return _mapped(run, source, Function(run, f, other_arguments, not preserve_cardinality))
 
     return Dataset(walk, source.cardinality, "MapDataset")
 
 
-def _mapped(run: Run, source: Dataset, call: Callable[[Element], Element]) -> Walk:
-    at = Place(run, source.walk)
-    at.before = at.begin()
-    return Walk(lambda at: call(at.before()), at)
+def _mapped(run: Run, source: Dataset, function: Function) -> Walk:
+    return function.walk(
+        function.place(run, source),
+        lambda at: function(function.following(at)),
+        lambda at, most: function.some(at, most)[1],
+    )
 
 
 @dataset_op(
@@ -89,12 +153,19 @@ def parallel_map_dataset(
     source, count = as_dataset(input_dataset), workers(num_parallel_calls)
 
     def walk(run: Run) -> Walk:
-        call = _caller(run, f, other_arguments, not preserve_cardinality)
-        if run.is_compiled(f.name):  # a call costs less than to have another thread make it
-            return _mapped(run, source, call)
-        return _called_ahead(run, source, call, count, sloppy or run.sloppy)
+        function = Function(run, f, other_arguments, not preserve_cardinality)
+        return _in_parallel(run, source, function, f.name, count, sloppy or run.sloppy)
 
     return Dataset(walk, source.cardinality, "ParallelMapDataset")
+
+
+def _in_parallel(
+    run: Run, source: Dataset, function: Function, name: str, count: int, sloppy: bool = False
+) -> Walk:
+    # What is compiled costs less than to have another thread make the call.
+    if function.is_best_on_blocks or run.is_compiled(name):
+        return _mapped(run, source, function)
+    return _called_ahead(run, source, function, count, sloppy)
 
 
 class _Calls:
@@ -215,27 +286,11 @@ def map_and_batch_dataset(
         raise invalid("batch_size must be greater than zero.")
 
     def walk(run: Run) -> Walk:
-        call = _caller(run, f, other_arguments, not preserve_cardinality)
+        function = Function(run, f, other_arguments, not preserve_cardinality)
+        return _in_parallel(run, source, function, f.name, count)
 
-        def advance(at: Place) -> Element:
-            rows: list[Element] = []
-            while len(rows) < size:
-                try:
-                    rows.append(at.mapped())
-                except End:
-                    break
-            if not rows or drop and len(rows) < size:
-                raise End
-            return stacked(rows)
-
-        at = Place(run, lambda run: _called_ahead(run, source, call, count))
-        at.mapped = at.begin()
-        return Walk(advance, at)
-
-    known = source.cardinality
-    if known >= 0:
-        known = known // size if drop else -(-known // size)
-    return Dataset(walk, known, "MapAndBatchDataset")
+    mapped = Dataset(walk, source.cardinality, "MapDataset")
+    return batches(size, drop, mapped, stacked, "MapAndBatchDataset")
 
 
 @dataset_op("FilterDataset", _ARGS, "predicate: func; Targuments: list(type) >= 0")
@@ -244,21 +299,35 @@ def filter_dataset(ctx, input_dataset, other_arguments, *, predicate):
     source = as_dataset(input_dataset)
 
     def walk(run: Run) -> Walk:
-        call = _caller(run, predicate, other_arguments)
+        function = Function(run, predicate, other_arguments)
 
         def advance(at: Place) -> Element:
             while True:
                 run.check()
-                element = at.before()
-                if _truth(call(element)):
+                element = function.following(at)
+                if _truth(function(element)):
                     return element
 
-        at = Place(run, source.walk)
-        at.before = at.begin()
-        return Walk(advance, at)
+        def several(at: Place, most: int) -> Block:
+            while True:
+                run.check()
+                elements, results = function.some(at, most)
+                found = elements.those(_truths(results))
+                if found.count:
+                    return found
+
+        return function.walk(function.place(run, source), advance, several)
 
     known = source.cardinality
     return Dataset(walk, known if known == 0 else UNKNOWN, "FilterDataset")
+
+
+def _truths(results: Block) -> np.ndarray:
+    column = results.columns[0]
+    if type(column) is np.ndarray and column.shape == (results.count,) and column.dtype == bool:
+        if len(results.columns) == 1:
+            return column
+    return np.array([_truth(row) for row in results.rows])
 
 
 def _truth(results: Element) -> bool:
@@ -273,7 +342,7 @@ def take_while_dataset(ctx, input_dataset, other_arguments, *, predicate):
     source = as_dataset(input_dataset)
 
     def walk(run: Run) -> Walk:
-        call = _caller(run, predicate, other_arguments)
+        call = Function(run, predicate, other_arguments)
 
         def advance(at: Place) -> Element:
             if at.over:
@@ -322,7 +391,7 @@ def scan_dataset(ctx, input_dataset, initial_state, other_arguments, *, f, prese
     source, size = as_dataset(input_dataset), len(initial_state)
 
     def walk(run: Run) -> Walk:
-        call = _caller(run, f, other_arguments, not preserve_cardinality)
+        call = Function(run, f, other_arguments, not preserve_cardinality)
 
         def advance(at: Place) -> Element:
             results = call([*at.state, *at.before()])
@@ -345,21 +414,21 @@ def flat_map_dataset(ctx, input_dataset, other_arguments, *, f):
     source = as_dataset(input_dataset)
 
     def walk(run: Run) -> Walk:
-        call = _caller(run, f, other_arguments)
+        call = Function(run, f, other_arguments)
 
-        def advance(at: Place) -> Element:
+        def several(at: Place, most: int) -> Block:
             while True:
                 run.check()
                 if at.current is None:
                     at.current = at.begin(at.before())
                 try:
-                    return at.current()
+                    return at.current.some(most)
                 except End:
                     at.current = None
 
         at = Place(run, source.walk, made=lambda element: as_dataset(call(element)[0]).walk)
         at.before, at.current = at.begin(), None
-        return Walk(advance, at)
+        return Walk.of_blocks(several, at)
 
     return Dataset(walk, UNKNOWN, "FlatMapDataset")
 
@@ -371,7 +440,7 @@ def _interleaved(
     block_length: Any,
     f: Any,
     kind: str,
-    wrap: Callable[[Dataset], Dataset] = lambda dataset: dataset,
+    wrap: Callable[[Dataset, bool], Dataset] = lambda dataset, may_go_ahead: dataset,
 ) -> Dataset:
     cycle = int(cycle_length)
     if cycle == -1:
@@ -383,43 +452,70 @@ def _interleaved(
         raise invalid("block_length must be greater than zero.")
 
     def walk(run: Run) -> Walk:
-        call = _caller(run, f, captured)
+        call = Function(run, f, captured)
 
         def go_on(at: Place) -> None:
             at.turn, at.taken = (at.turn + 1) % cycle, 0
 
-        def advance(at: Place) -> Element:
+        def several(at: Place, most: int) -> Block:
+            found: list[Element] = []
             empty = 0  # places in the cycle without a dataset, one after the other
-            while empty < cycle:
+            while empty < cycle and len(found) < most:
                 run.check()
-                if at.walks[at.turn] is None:
-                    if at.before is None:
-                        empty += 1
-                        go_on(at)
-                        continue
-                    try:
-                        element = at.before()
-                    except End:
-                        at.before = None
-                        continue
-                    at.walks[at.turn] = at.begin(element)
-                    at.taken = 0
-                empty = 0
-                try:
-                    result = at.walks[at.turn]()
-                except End:
-                    at.walks[at.turn] = None
+                if at.walks[at.turn] is None and at.before is None:
+                    empty += 1
                     go_on(at)
                     continue
+                empty = 0
+                rows = at.rows[at.turn]
+                if not rows:
+                    if found:  # nothing is read while there is something to go on with
+                        break
+                    rows = read(at, -(-most // cycle))
+                    if not rows:
+                        continue
+                found.append(rows.pop())
                 at.taken += 1
                 if at.taken == block:
                     go_on(at)
-                return result
-            raise End
+            if not found:
+                raise End
+            return Block.of(found)
 
-        at = Place(run, source.walk, made=lambda element: wrap(as_dataset(call(element)[0])).walk)
+        def read(at: Place, most: int) -> list[Element]:
+            """Elements of the dataset whose turn it is, the first at the end; none where it is over."""
+            current = at.walks[at.turn]
+            if current is None:
+                try:
+                    element = at.before()
+                except End:
+                    at.before = None
+                    return []
+                current = at.walks[at.turn] = at.begin(element)
+                at.taken = 0
+            try:
+                at.rows[at.turn] = current.some(most if current.may_go_ahead else 1).rows[::-1]
+            except End:
+                at.walks[at.turn] = None
+                go_on(at)
+                return []
+            return at.rows[at.turn]
+
+        def begin(element: list[Any]) -> Callable[[Run], Walk]:
+            dataset = as_dataset(call(element)[0])
+            may_go_ahead = not run.has_state(dataset)
+
+            def walk(run: Run) -> Walk:
+                walk = wrap(dataset, may_go_ahead).walk(run)
+                walk.may_go_ahead = may_go_ahead
+                return walk
+
+            return walk
+
+        at = Place(run, source.walk, made=begin)
         at.before, at.walks, at.turn, at.taken = at.begin(), [None] * cycle, 0, 0
-        return Walk(advance, at)
+        at.rows = [[] for _ in range(cycle)]
+        return Walk.of_blocks(several, at)
 
     return Dataset(walk, UNKNOWN, kind)
 
@@ -493,10 +589,15 @@ def parallel_interleave_dataset(
     )
 
 
-def _read_ahead(count: int) -> Callable[[Dataset], Dataset]:
+_READ_AHEAD = 16  # elements of each dataset where nobody can notice
+
+
+def _read_ahead(count: int) -> Callable[[Dataset, bool], Dataset]:
     from weft.ops.datasets.buffering import prefetched
 
-    return lambda dataset: prefetched(dataset, count)
+    return lambda dataset, may_go_ahead: prefetched(
+        dataset, max(count, _READ_AHEAD) if may_go_ahead else count
+    )
 
 
 # -- groups ---------------------------------------------------------------------------------------------
@@ -531,9 +632,9 @@ def group_by_window_dataset(
     source = as_dataset(input_dataset)
 
     def walk(run: Run) -> Walk:
-        key_of = _caller(run, key_func, key_func_other_arguments)
-        size_of = _caller(run, window_size_func, window_size_func_other_arguments)
-        reduce = _caller(run, reduce_func, reduce_func_other_arguments)
+        key_of = Function(run, key_func, key_func_other_arguments)
+        size_of = Function(run, window_size_func, window_size_func_other_arguments)
+        reduce = Function(run, reduce_func, reduce_func_other_arguments)
 
         def reduced(window: list[Any]) -> Callable[[Run], Walk]:
             key, rows = window
@@ -606,10 +707,10 @@ def group_by_reducer_dataset(
     source = as_dataset(input_dataset)
 
     def walk(run: Run) -> Walk:
-        key_of = _caller(run, key_func, key_func_other_arguments)
-        begin = _caller(run, init_func, init_func_other_arguments)
-        reduce = _caller(run, reduce_func, reduce_func_other_arguments)
-        finish = _caller(run, finalize_func, finalize_func_other_arguments)
+        key_of = Function(run, key_func, key_func_other_arguments)
+        begin = Function(run, init_func, init_func_other_arguments)
+        reduce = Function(run, reduce_func, reduce_func_other_arguments)
+        finish = Function(run, finalize_func, finalize_func_other_arguments)
 
         def advance(at: Place) -> Element:
             while at.before is not None:

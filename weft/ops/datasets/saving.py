@@ -192,7 +192,8 @@ class _Thawer:
     def value(self, tree: Any, place: Place, now: Any = None) -> Any:
         """A value; walks in it are begun by `place`, and what keeps itself is `now` in place of it."""
         if isinstance(tree, list):
-            return [self.value(x, place) for x in tree]
+            known = now if isinstance(now, list) and len(now) == len(tree) else [None] * len(tree)
+            return [self.value(x, place, n) for x, n in zip(tree, known)]
         if not isinstance(tree, dict):
             return tree
         ((tag, rest),) = tree.items()

@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from weft.framework import errors
+from weft.ops.datasets.block import Block, Element, Waiting
 from weft.ops.datasets.dataset import (
     INFINITE,
     UNKNOWN,
     Dataset,
-    Element,
     End,
     Place,
     Rows,
@@ -27,6 +28,7 @@ from weft.ops.datasets.sources import seeds_of
 from weft.ops.random.word_stream import RandomWords
 
 _MOST_EPOCHS_IN_BUFFER = 3
+_MOST_SKIPPED = 1024  # at once; and read into a buffer
 
 
 @dataset_op("TakeDataset", "input_dataset: variant, count: int64")
@@ -43,9 +45,16 @@ def take_dataset(ctx, input_dataset, count):
             at.left -= 1
             return element
 
+        def several(at: Place, wanted: int) -> Block:
+            if at.before is None or at.left == 0:
+                return Block.of([advance(at)])
+            block = at.before.some(wanted if at.left < 0 else min(wanted, at.left))
+            at.left -= block.count
+            return block
+
         at = Place(run, source.walk, left=most)
         at.before = at.begin() if most else None
-        return Walk(advance, at)
+        return Walk(advance, at).in_blocks(several)
 
     known = source.cardinality
     if most >= 0 and known != UNKNOWN:
@@ -59,18 +68,17 @@ def skip_dataset(ctx, input_dataset, count):
     source, n = as_dataset(input_dataset), int(count)
 
     def walk(run: Run) -> Walk:
-        def advance(at: Place) -> Element:
+        def skip(at: Place) -> Walk:
             if n < 0:
                 raise End
             while at.left:
                 run.check()
-                at.before()
-                at.left -= 1
-            return at.before()
+                at.left -= at.before.some(min(at.left, _MOST_SKIPPED)).count
+            return at.before
 
         at = Place(run, source.walk, left=n)
         at.before = at.begin()
-        return Walk(advance, at)
+        return Walk(lambda at: skip(at)(), at).in_blocks(lambda at, most: skip(at).some(most))
 
     known = source.cardinality
     if n < 0:
@@ -118,9 +126,21 @@ def shard_dataset(ctx, input_dataset, num_shards, index, *, require_non_empty):
                     following(at)
                 return element
 
+        def several(at: Place, most: int) -> Block:
+            if require_non_empty and at.row < n:
+                return Block.of([advance(at)])
+            while True:
+                # As far as the last one that is wanted.
+                block = at.before.some((mine - at.row) % n + 1 + (most - 1) * n)
+                at.row += block.count
+                rows = np.arange(at.row - block.count, at.row)
+                found = block.those(rows % n == mine)
+                if found.count:
+                    return found
+
         at = Place(run, source.walk, row=0)
         at.before = at.begin()
-        return Walk(advance, at)
+        return Walk(advance, at).in_blocks(several)
 
     known = source.cardinality
     if known >= 0:
@@ -135,10 +155,10 @@ def repeated(source: Dataset, count: int) -> Dataset:
         return Dataset.of(_repeated_rows(source.rows, count), total, "RepeatDataset")
 
     def walk(run: Run) -> Walk:
-        def advance(at: Place) -> Element:
+        def several(at: Place, most: int) -> Block:
             while at.before is not None:
                 try:
-                    element = at.before()
+                    block = at.before.some(most)
                 except End:
                     at.left -= 1
                     # A dataset without elements is over, or it would be for ever.
@@ -146,12 +166,12 @@ def repeated(source: Dataset, count: int) -> Dataset:
                     at.seen = at.seen and count > 0
                     continue
                 at.seen = True
-                return element
+                return block
             raise End
 
         at = Place(run, source.walk, left=count, seen=False)
         at.before = at.begin() if count else None
-        return Walk(advance, at)
+        return Walk.of_blocks(several, at)
 
     return Dataset(walk, total, "RepeatDataset")
 
@@ -191,10 +211,10 @@ def concatenate_dataset(ctx, input_dataset, another_dataset):
     sources = [as_dataset(input_dataset), as_dataset(another_dataset)]
 
     def walk(run: Run) -> Walk:
-        def advance(at: Place) -> Element:
+        def several(at: Place, most: int) -> Block:
             while True:
                 try:
-                    return at.before()
+                    return at.before.some(most)
                 except End:
                     if at.before.recipe == len(sources) - 1:
                         raise
@@ -202,7 +222,7 @@ def concatenate_dataset(ctx, input_dataset, another_dataset):
 
         at = Place(run, *(s.walk for s in sources))
         at.before = at.begin()
-        return Walk(advance, at)
+        return Walk.of_blocks(several, at)
 
     known = [s.cardinality for s in sources]
     total = INFINITE if INFINITE in known else UNKNOWN if UNKNOWN in known else known[0] + known[1]
@@ -214,16 +234,33 @@ def zip_dataset(ctx, input_datasets):
     """Elements of several datasets side by side, until one of them ends."""
     sources = [as_dataset(d) for d in input_datasets]
 
-    def walk(run: Run) -> Walk:
-        def advance(at: Place) -> Element:
-            return [component for before in at.walks for component in before()]
-
-        at = Place(run, *(s.walk for s in sources))
-        at.walks = [at.begin(i) for i in range(len(sources))]
-        return Walk(advance, at)
-
     known = [s.cardinality for s in sources if s.cardinality != INFINITE]
     least = UNKNOWN if UNKNOWN in known else min(known, default=INFINITE)
+
+    def walk(run: Run) -> Walk:
+        # Which of them ends first has to be known, or nobody may notice what was read behind the end.
+        guessed = least == UNKNOWN and any(run.has_state(s) for s in sources)
+
+        def several(at: Place, most: int) -> Block:
+            most = 1 if guessed else min(most, max(at.left, 1)) if least >= 0 else most
+            for i, (before, waiting) in enumerate(zip(at.walks, at.waiting)):
+                if not waiting:
+                    try:
+                        waiting.add(before.some(most))
+                    except (End, errors.OpError):
+                        for other in at.waiting[:i]:  # what was to stand beside it
+                            other.take(1)
+                        raise
+            count = min(map(len, at.waiting))
+            at.left -= count
+            columns = [c for waiting in at.waiting for c in waiting.take(count).columns]
+            return Block(count, columns)
+
+        at = Place(run, *(s.walk for s in sources), left=least)
+        at.walks = [at.begin(i) for i in range(len(sources))]
+        at.waiting = [Waiting() for _ in sources]
+        return Walk.of_blocks(several, at)
+
     return Dataset(walk, least, "ZipDataset")
 
 
@@ -246,10 +283,11 @@ def _shuffled(
     if buffer_size <= 0:
         raise invalid("buffer_size must be greater than zero.")
 
-    def following(at: Place) -> Element | None:
+    def read(at: Place, most: int) -> None:
+        """Reads elements that are to come into the buffer, all of one epoch."""
         while epochs < 0 or at.epoch < epochs:
             try:
-                element = at.before()
+                block = at.before.some(min(most, _MOST_SKIPPED))
             except End:
                 if at.first and epochs < 0:
                     break
@@ -258,24 +296,35 @@ def _shuffled(
                 at.before = at.begin()
                 continue
             at.first = False
-            return element
+            at.new = block.own_rows()[::-1]
+            return
         at.before = None
-        return None
 
-    def fill(at: Place) -> None:
+    def fill(at: Place, more: int) -> None:
         if at.before is None and at.first and at.epoch == 0:
             at.before = at.begin()
-        while at.before is not None and len(at.ring) < buffer_size:
+        while len(at.ring) < buffer_size and (at.new or at.before is not None):
             at.run.check()
-            element = following(at)
-            if element is not None:
-                at.ring[at.stretches[-1][1] % buffer_size] = element
+            if not at.new:
+                read(at, buffer_size - len(at.ring) + more)
+            if at.new:
+                at.ring[at.stretches[-1][1] % buffer_size] = at.new.pop()
                 at.stretches[-1][1] += 1
             if len(at.stretches) > _MOST_EPOCHS_IN_BUFFER:
                 break
 
-    def advance(at: Place) -> Element:
-        fill(at)
+    def several(at: Place, most: int) -> Block:
+        found = [draw(at, most - 1)]
+        # As long as nothing has to be read.
+        while len(found) < most and (
+            at.ring if at.before is None else len(at.new) >= buffer_size - len(at.ring)
+        ):
+            found.append(draw(at, 0))
+        return Block.of(found)
+
+    def draw(at: Place, more: int) -> Element:
+        """An element of the buffer, of which `more` will be drawn at once."""
+        fill(at, more)
         if not at.ring:
             raise End
         while at.stretches[0][0] == at.stretches[0][1]:
@@ -290,8 +339,8 @@ def _shuffled(
 
     def walk(run: Run) -> Walk:
         at = Place(run, source.walk, random=words(), ring={}, stretches=deque([[0, 0]]))
-        at.before, at.epoch, at.first = None, 0, True
-        return Walk(advance, _sharing(at, shared))
+        at.before, at.epoch, at.first, at.new = None, 0, True, []
+        return Walk.of_blocks(several, _sharing(at, shared))
 
     return Dataset(walk, scaled(source.cardinality, epochs), kind)
 

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from weft.framework import errors
+from weft.ops.datasets.block import Block, Element
 from weft.ops.datasets.dataset import (
     INFINITE,
     UNKNOWN,
     Dataset,
-    Element,
     End,
     Place,
     Rows,
@@ -115,7 +115,14 @@ def range_dataset(ctx, start, stop, step):
             at.row += 1
             return [np.asarray(numbers[at.row - 1], np.int64)]
 
-        return Walk(advance, Place(run, row=0))
+        def several(at: Place, most: int) -> Block:
+            some = numbers[at.row : at.row + most]
+            if not some:
+                raise End
+            at.row += len(some)
+            return Block(len(some), [np.arange(some.start, some.stop, some.step, dtype=np.int64)])
+
+        return Walk(advance, Place(run, row=0)).in_blocks(several)
 
     return Dataset(walk, len(numbers), "RangeDataset")
 
@@ -137,7 +144,10 @@ def random_dataset(ctx, seed, seed2):
         def advance(at: Place) -> Element:
             return [np.asarray(at.words.next(), np.int64)]
 
-        return Walk(advance, Place(run, words=RandomWords(ctx.xp, *pair)))
+        def several(at: Place, most: int) -> Block:
+            return Block(most, [at.words.some(most)])
+
+        return Walk(advance, Place(run, words=RandomWords(ctx.xp, *pair))).in_blocks(several)
 
     return Dataset(walk, INFINITE, "RandomDataset")
 
