@@ -17,9 +17,11 @@ from weft.distributed.frames import frame_id
 from weft.distributed.group_leader import CollectiveCalls, GroupLeader
 from weft.distributed.open_step import OpenStep
 from weft.distributed.partition import task_of
+from weft.distributed.runtime_ops import as_written
 from weft.engine.dataflow import RECEIVES, SENDS
 from weft.framework import errors
 from weft.framework.graph import Graph
+from weft.framework.graph_def import to_graph_def
 from weft.framework.importer import extend_graph
 from weft.runtime import executor
 from weft.runtime.devices import Device
@@ -47,7 +49,7 @@ class _Part:
 
     def __init__(self, session: _Session, graph_def: Any):
         self._graph = graph = Graph()
-        extend_graph(graph, graph_def)
+        extend_graph(graph, as_written(graph_def))
         self.session = session
         self.resources = session.store
         self._functions = FunctionPrograms(graph)
@@ -231,6 +233,9 @@ class Worker:
             raise
         if rendezvous.end():
             self._rendezvous.pop(step_id, None)
+        if metadata is not None and options is not None and options.output_partition_graphs:
+            del metadata.partition_graphs[:]
+            metadata.partition_graphs.append(to_graph_def(part._graph))
         return {key: results[i] for key, i in zip(keys, wanted)}
 
     def dtype_of(self, handle: str, key: str) -> Any:
@@ -435,11 +440,18 @@ class WorkerService(CollectiveCalls):
             raise given_up
         feeds = dict(wire.tensors_of(request, "send"))
         options = metadata = None
-        if request.exec_opts.record_timeline or request.exec_opts.record_costs:
-            options, metadata = proto.RunOptions(trace_level=3), proto.RunMetadata()
+        wanted = request.exec_opts
+        traced = wanted.record_timeline or wanted.record_costs
+        if traced or wanted.record_partition_graphs:
+            metadata = proto.RunMetadata()
+            options = proto.RunOptions(
+                trace_level=3 if traced else 0,
+                output_partition_graphs=wanted.record_partition_graphs,
+            )
         found = worker.run(step, request.step_id, feeds, list(request.recv_key), options, metadata)
         if metadata is not None:
             response.step_stats.CopyFrom(metadata.step_stats)
+            response.partition_graph.extend(metadata.partition_graphs)
         handle = request.graph_handle
         tensors = [(key, value, worker.dtype_of(handle, key)) for key, value in found.items()]
         return wire.with_tensors(response, "recv", tensors)
