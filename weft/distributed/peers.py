@@ -8,6 +8,7 @@ from typing import Any
 
 from weft import proto
 from weft.distributed import rpc, wire
+from weft.distributed.credentials import Credentials
 from weft.distributed.partition import task_of
 from weft.framework import errors
 from weft.runtime.devices import Device
@@ -19,11 +20,14 @@ WEFT = "weft"  # how a device of weft describes itself
 class Peers:
     """The tasks of a cluster by name."""
 
-    def __init__(self, cluster: Any, find: Callable[[str], Any]):
+    def __init__(
+        self, cluster: Any, find: Callable[[str], Any], credentials: Credentials | None = None
+    ):
         self.addresses: dict[str, str] = {}
         for job in cluster.job:
             for index, address in sorted(job.tasks.items()):
                 self.addresses[f"/job:{job.name}/replica:0/task:{index}"] = address
+        self._credentials = credentials
         self._find = find  # the worker of this process at an address, or None
         self._remote: dict[str, RemoteWorker] = {}
         self._lock = threading.Lock()
@@ -39,7 +43,7 @@ class Peers:
         with self._lock:
             found = self._remote.get(task)
             if found is None:
-                found = self._remote[task] = RemoteWorker(task, address)
+                found = self._remote[task] = RemoteWorker(task, address, self._credentials)
             return found
 
     def receive(self, device: str, step_id: int, key: str, arrival: Arrival) -> None:
@@ -56,10 +60,10 @@ class Peers:
 class RemoteWorker:
     """A worker in another process. Its methods are those of `Worker`, and the beginning of runs."""
 
-    def __init__(self, task: str, address: str):
+    def __init__(self, task: str, address: str, credentials: Credentials | None = None):
         self.task = task
         self.is_weft = False  # as far as is known
-        self._stub = rpc.Stub(address, "tensorflow.WorkerService")
+        self._stub = rpc.Stub(address, "tensorflow.WorkerService", credentials)
 
     def devices(self, timeout_ms: int = 0) -> list[Device]:
         """Its devices; waits for a task that does not answer yet."""
@@ -140,4 +144,17 @@ class RemoteWorker:
         self._stub.call("CleanupAll", request, _CLOSING_MS, wait=False)
 
 
+def name_of_server(address: str, credentials: Credentials | None) -> str:
+    """The task whose server is at an address, "" where none answers."""
+    stub = rpc.Stub(address, "tensorflow.WorkerService", credentials)
+    try:
+        response = stub.call("GetStatus", proto.GetStatusRequest(), _ASKING_MS, wait=False)
+    except errors.OpError:
+        return ""
+    finally:
+        stub.close()
+    return next((task_of(d.name) for d in response.device_attributes), "")
+
+
 _CLOSING_MS = 5000
+_ASKING_MS = 1000

@@ -16,7 +16,8 @@ from collections.abc import Callable
 from typing import Any
 
 from weft import proto
-from weft.distributed import wire
+from weft.distributed import addresses, wire
+from weft.distributed.credentials import Credentials
 from weft.framework import errors
 
 # A message may be as large as protobuf lets it be. Two servers never share a port.
@@ -94,10 +95,11 @@ def _handler(function: Callable, method: proto.Method) -> Any:
     import grpc
 
     status = {code.value[0]: code for code in grpc.StatusCode}
+    read = wire.reader(method.request)
 
-    def answer(request: Any, call: Any) -> Any:
+    def answer(data: bytes, call: Any) -> Any:
         try:
-            return function(request, call)
+            return function(_parsed(read, data, method), call)
         except Exception as e:
             error = wire.as_op_error(e)
             text = wire.text_of(error)
@@ -105,21 +107,58 @@ def _handler(function: Callable, method: proto.Method) -> Any:
                 text = text[:_LONGEST_TEXT] + "... [truncated]"
             call.abort(status[error.error_code], text)
 
-    return grpc.unary_unary_rpc_method_handler(answer, wire.reader(method.request), wire.written)
+    return grpc.unary_unary_rpc_method_handler(answer, None, wire.written)
+
+
+def _parsed(read: Callable[[bytes], Any], data: bytes, method: proto.Method) -> Any:
+    try:
+        return read(data)
+    except Exception as e:  # whatever a parser says of bytes that are no message
+        raise errors.InvalidArgumentError(
+            None, None, f"{len(data)} bytes came that are no {method.request.DESCRIPTOR.name}: {e}"
+        ) from None
+
+
+def _guard(credentials: Credentials) -> Any:
+    """What lets only those through who tell the token."""
+    import grpc
+
+    def refuse(data: bytes, call: Any) -> None:
+        call.abort(grpc.StatusCode.UNAUTHENTICATED, "The call does not have this cluster's token.")
+
+    refusal = grpc.unary_unary_rpc_method_handler(refuse)
+
+    class Guard(grpc.ServerInterceptor):
+        def intercept_service(self, go_on: Callable, details: Any) -> Any:
+            return go_on(details) if credentials.accepts(details.invocation_metadata) else refusal
+
+    return Guard()
 
 
 class Listener:
     """What listens at an address and answers for services."""
 
-    def __init__(self, host: str, port: int):
+    def __init__(
+        self, hosts: list[str], port: int, credentials: Credentials | None, most_bytes: int
+    ):
         import grpc
 
-        self._server = grpc.server(DaemonPool(), options=_OPTIONS)
-        # A loopback name is bound to loopback only, and by number: it may have two addresses.
-        at = "127.0.0.1" if host in ("localhost", "") else host
-        self.port = self._server.add_insecure_port(f"{at}:{port}")
-        if not self.port:
-            raise OSError(f"cannot bind to {at}:{port}")
+        guards = [_guard(credentials)] if credentials is not None and credentials.token else []
+        options = [*_OPTIONS, ("grpc.max_receive_message_length", most_bytes)]
+        self._server = grpc.server(DaemonPool(), options=options, interceptors=guards)
+        self.port = port
+        for host in hosts:  # where a port is to be found, that of the first serves for all
+            at = addresses.bound(host, self.port)
+            try:
+                if credentials is None:
+                    found = self._server.add_insecure_port(at)
+                else:
+                    found = credentials.add_port(self._server, at)
+            except RuntimeError:
+                found = 0
+            if not found:
+                raise OSError(addresses.why_not(host, self.port))
+            self.port = found
 
     def serve(self, name: str, service: Any) -> None:
         """Answers for a service."""
@@ -144,11 +183,15 @@ class Listener:
 class Stub:
     """The methods of a service at an address."""
 
-    def __init__(self, address: str, service: str):
+    def __init__(self, address: str, service: str, credentials: Credentials | None = None):
         import grpc
 
         self._failure = grpc.RpcError
-        self._channel = grpc.insecure_channel(address, options=_CHANNEL_OPTIONS)
+        if credentials is None:
+            self._channel = grpc.insecure_channel(address, options=_CHANNEL_OPTIONS)
+        else:
+            self._channel = credentials.channel(address, _CHANNEL_OPTIONS)
+        self._metadata = credentials.metadata if credentials is not None else None
         self._told: set[Any] = set()
         self._calls = {
             m.name: self._channel.unary_unary(m.path, wire.written, wire.reader(m.response))
@@ -164,14 +207,17 @@ class Stub:
         """
         try:
             return self._calls[method](
-                request, timeout=timeout_ms / 1000 if timeout_ms > 0 else None, wait_for_ready=wait
+                request,
+                timeout=timeout_ms / 1000 if timeout_ms > 0 else None,
+                metadata=self._metadata,
+                wait_for_ready=wait,
             )
         except self._failure as e:
             raise error_of_call(e, graph) from None
 
     def start(self, method: str, request: Any, wait: bool = False) -> Any:
         """Begins a call and returns its future."""
-        return self._calls[method].future(request, wait_for_ready=wait)
+        return self._calls[method].future(request, metadata=self._metadata, wait_for_ready=wait)
 
     def tell(self, method: str, request: Any) -> None:
         """Makes a call whose answer nobody waits for."""
