@@ -3,12 +3,14 @@ and then runs steps by reference."""
 
 from __future__ import annotations
 
+import itertools
 import secrets
 import threading
 from typing import Any
 
 from weft import proto
 from weft.distributed import rpc, wire
+from weft.distributed.partial_steps import PartialStep
 from weft.distributed.partition import Part, Partitioner
 from weft.distributed.peers import Peers, RemoteWorker
 from weft.engine.program import order
@@ -55,6 +57,8 @@ class ClusterMaster:
         self._lock = threading.Lock()
         self._handles: list[tuple[Any, str]] = []  # of all parts that workers keep for this session
         self._running: set[_Run] = set()
+        self._partial: dict[str, PartialStep] = {}
+        self._partial_handles = itertools.count()
         self._closed = False
 
     @property
@@ -131,27 +135,19 @@ class ClusterMaster:
         options: Any = None,
         metadata: Any = None,
         step: Any = None,
+        partial: str = "",
     ) -> list[Any]:
-        """Runs a step and returns the values of its fetches."""
+        """Runs a step, or a part of the one that is called `partial`, and returns the values of its fetches."""
         if self._closed:
             raise errors.CancelledError(None, None, "Session has been closed.")
+        if partial:
+            return self._advance(graph, partial, handler, dict(zip(feeds, values)), options)
         kind = self._registered(graph, handler, feeds)
         if metadata is not None:
             metadata.Clear()
         run = _Run(kind, values, feeds, options, metadata)
-        limit = options.timeout_in_ms if options is not None else 0
-        limit = limit or self._config.operation_timeout_in_ms
         self._running.add(run)
-        timer = None
-        if limit > 0:
-            late = errors.DeadlineExceededError(
-                None,
-                None,
-                f"Timed out waiting for notification: the step took more than {limit} ms.",
-            )
-            timer = threading.Timer(limit / 1000, run.cancel, [late])
-            timer.daemon = True
-            timer.start()
+        timer = self._timer(run, options)
         if step is not None:  # of the client's call: the run ends with it
             step.holds(run)
         try:
@@ -161,16 +157,53 @@ class ClusterMaster:
             if timer is not None:
                 timer.cancel()
 
-    def begin_parts(self, graph: Any, handler: Fetches, feeds: list[Any]) -> str:
-        raise errors.UnimplementedError(
-            None, None, "Partial runs over tasks of several processes are not supported yet."
+    def _timer(self, run: Any, options: Any) -> threading.Timer | None:
+        """Ends a run when its time is up."""
+        limit = options.timeout_in_ms if options is not None else 0
+        limit = limit or self._config.operation_timeout_in_ms
+        if limit <= 0:
+            return None
+        late = errors.DeadlineExceededError(
+            None,
+            None,
+            f"Timed out waiting for notification: the step took more than {limit} ms.",
         )
+        timer = threading.Timer(limit / 1000, run.cancel, [late])
+        timer.daemon = True
+        timer.start()
+        return timer
+
+    def begin_parts(self, graph: Any, handler: Fetches, feeds: list[Any]) -> str:
+        """Begins a step that is run in parts, and returns its handle."""
+        kind = self._registered(graph, handler, tuple(feeds))
+        handle = str(next(self._partial_handles))
+        self._partial[handle] = PartialStep(kind, feeds, handler.tensors, pool)
+        return handle
+
+    def _advance(
+        self, graph: Any, handle: str, handler: Fetches, feeds: dict[Any, Any], options: Any
+    ) -> list[Any]:
+        run = self._partial.get(handle)
+        if run is None:
+            raise errors.InvalidArgumentError(
+                None, None, "Must run PartialRunSetup before performing partial runs"
+            )
+        timer = self._timer(run, options)
+        try:
+            return run.advance(handler.tensors, feeds, graph, _Run._told)
+        finally:
+            if timer is not None:
+                timer.cancel()
+            if run.is_over:
+                self._partial.pop(handle, None)
 
     def close(self) -> None:
         """Cancels what runs, and makes the workers forget the session."""
         self._closed = True
         for run in list(self._running):
             run.cancel(errors.CancelledError(None, None, "Session was closed."))
+        for partial in list(self._partial.values()):
+            partial.cancel(errors.CancelledError(None, None, "Session was closed."))
         for worker, handle in self._handles:
             _quietly(worker.deregister, handle)
         self._kinds.clear()

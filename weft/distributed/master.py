@@ -103,7 +103,9 @@ class MasterSession:
         feeds, handler = self.kind(names, fetches, tuple(request.target))
         values = [_checked(tensor, value) for tensor, (_, value) in zip(feeds, fed)]
         if request.partial_run_handle:
-            results = self.session._advance(request.partial_run_handle, handler, feeds, values)
+            results = self.session._advance(
+                request.partial_run_handle, handler, feeds, values, request.options
+            )
         else:
             try:
                 results = self.session._step(

@@ -107,6 +107,31 @@ class RemoteWorker:
         """Begins the run of a part, and returns the call's future."""
         return self._stub.start("RunGraph", request)
 
+    def advance(
+        self,
+        handle: str,
+        step_id: int,
+        given: list[tuple[str, Any, Any]],
+        keys: list[str],
+        last: bool,
+        on_failure: Callable[[Callable[[], Any]], Any],
+    ) -> dict[str, Any]:
+        """Feeds a step that is run in parts, and returns what is fetched."""
+        request = proto.RunGraphRequest(
+            graph_handle=handle,
+            step_id=step_id,
+            recv_key=keys,
+            is_partial=True,
+            is_last_partial_run=last,
+            store_errors_in_response_body=True,
+        )
+        future = self.start(wire.with_tensors(request, "send", given))
+        on_failure(future.cancel)
+        response = rpc.result_of(future)
+        if response.status_code:
+            raise wire.error_of(response.status_code, response.status_error_message, None)
+        return {key: wire.owned(array) for key, array in wire.tensors_of(response, "recv")}
+
     def receive_into(self, step_id: int, key: str, arrival: Arrival) -> None:
         """Asks for a tensor, which arrives later."""
         request = proto.RecvTensorRequest(step_id=step_id, rendezvous_key=key, dma_ok=True)

@@ -229,6 +229,18 @@ class Stub:
         self._channel.close()
 
 
+def result_of(future: Any) -> Any:
+    """The response of a call that was begun, once it is there; raises the error that it failed with."""
+    import grpc
+
+    try:
+        return future.result()
+    except grpc.FutureCancelledError:
+        raise errors.CancelledError(None, None, "The call was cancelled.") from None
+    except grpc.RpcError as e:
+        raise error_of_call(e) from None
+
+
 def error_of_call(error: Any, graph: Any = None) -> errors.OpError:
     """The error that a failed call stands for."""
     code, text = error.code().value[0], error.details() or ""

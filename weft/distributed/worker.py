@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import itertools
 import secrets
+import threading
+from collections.abc import Collection
 from typing import Any
 
 from weft import proto
-from weft.distributed import transfers, wire
+from weft.distributed import rpc, transfers, wire
+from weft.distributed.open_step import OpenStep
 from weft.distributed.partition import task_of
 from weft.framework import errors
 from weft.framework.graph import Graph
@@ -56,6 +59,7 @@ class _Part:
             else:
                 targets.append(op)
         self.feed_keys, self.fetch_keys = tuple(feeds), tuple(fetches)
+        self.fetch_types = [t.dtype for t in fetches.values()]
         self.plan = Plan(
             graph,
             list(fetches.values()),
@@ -64,6 +68,15 @@ class _Part:
             self._functions,
             session.devices,
         )
+        self._open_plan: Plan | None = None
+
+    @property
+    def open_plan(self) -> Plan:
+        """The plan of steps that are run in parts: what is fed is waited for, what is fetched is sent."""
+        if self._open_plan is None:
+            ops = list(self._graph._ops.values())
+            self._open_plan = Plan(self._graph, [], ops, [], self._functions, self.session.devices)
+        return self._open_plan
 
     def store_of(self, device: Device) -> ResourceStore:
         return self.session.store
@@ -95,6 +108,8 @@ class Worker:
         self._handles = itertools.count()
         self._prefix = secrets.token_hex(8)
         self._rendezvous: dict[int, Rendezvous] = {}
+        self._open: dict[int, OpenStep] = {}  # steps that are run in parts
+        self._lock = threading.Lock()
 
     def devices(self) -> list[Device]:
         return self._server.devices(*self._server.task)
@@ -143,6 +158,9 @@ class Worker:
         part = self._parts.pop(handle, None)
         if part is None:
             raise _unknown_graph(handle)
+        for step_id, run in list(self._open.items()):
+            if run.step.extra["part"] is part:
+                self.end_step(step_id)
         for step in list(part._steps):
             step.cancel(errors.CancelledError(None, None, "The graph was deregistered."))
 
@@ -196,9 +214,59 @@ class Worker:
             self._rendezvous.pop(step_id, None)
         return {key: results[i] for key, i in zip(keys, wanted)}
 
-    def dtype_of(self, step: executor.Step, key: str) -> Any:
-        part: _Part = step.extra["part"]
-        return part.plan.fetches[part.fetch_keys.index(key)].dtype
+    def dtype_of(self, handle: str, key: str) -> Any:
+        """The type of what is fetched by a key."""
+        part = self._parts[handle]
+        return part.fetch_types[part.fetch_keys.index(key)]
+
+    def advance(
+        self,
+        handle: str,
+        step_id: int,
+        given: list[tuple[str, Any, Any]],
+        keys: list[str],
+        last: bool,
+        on_failure: Any,
+    ) -> dict[str, Any]:
+        """Feeds a step that is run in parts, with (key, value, dtype), and returns what is fetched by key.
+
+        Who is handed to `on_failure` is called to end the step."""
+        run = self._open_step(handle, step_id, {key for key, _, _ in given}, keys)
+        given_up = errors.CancelledError(None, None, "RunGraph was cancelled.")
+        on_failure(lambda: run.step.cancel(given_up))
+        try:
+            found = run.advance({key: value for key, value, _ in given}, keys)
+            if last:
+                run.finish()
+        except errors.OpError:
+            self._open.pop(step_id, None)
+            raise
+        if last:
+            self._open.pop(step_id, None)
+            if run.rendezvous.end():
+                self._rendezvous.pop(step_id, None)
+        return found
+
+    def _open_step(
+        self, handle: str, step_id: int, feeds: Collection[str], fetches: Collection[str]
+    ) -> OpenStep:
+        """The step of an id that is run in parts; it is begun by the first call."""
+        with self._lock:
+            found = self._open.get(step_id)
+            step = self.new_step(handle) if found is None else found.step
+            part: _Part = step.extra["part"]
+            unknown = set(feeds).difference(part.feed_keys)
+            unknown |= set(fetches).difference(part.fetch_keys)
+            if unknown:
+                raise errors.InvalidArgumentError(
+                    None, None, f"The part of the graph has no such key: {min(unknown)}"
+                )
+            if found is None:
+                rendezvous = self.rendezvous(step_id)
+                rendezvous.has_step = True
+                step.extra["transfers"] = _Transfers(rendezvous, part.session, step_id)
+                found = self._open[step_id] = OpenStep(step, part.open_plan, rendezvous, _pool)
+        return found
 
     def receive(self, step_id: int, key: str) -> Arrival:
         """A tensor that this task sends in a step."""
@@ -232,9 +300,13 @@ class Worker:
 
     def end_step(self, step_id: int) -> None:
         """Forgets what is left of a step."""
+        error = errors.AbortedError(None, None, f"Step {step_id} has ended.")
+        still_open = self._open.pop(step_id, None)
+        if still_open is not None:
+            still_open.step.cancel(error)
         found = self._rendezvous.pop(step_id, None)
         if found is not None:
-            found.abort(errors.AbortedError(None, None, f"Step {step_id} has ended."))
+            found.abort(error)
 
     def forget(self, containers: Any) -> None:
         self._server.store.clear(list(containers))
@@ -245,6 +317,9 @@ class Worker:
         for part in list(self._parts.values()):
             for step in list(part._steps):
                 step.cancel(error)
+
+
+_pool = rpc.DaemonPool()
 
 
 def _unknown_graph(handle: str) -> errors.OpError:
@@ -322,11 +397,9 @@ class WorkerService:
         return response
 
     def _run(self, request: Any, response: Any, call: Any) -> Any:
-        if request.is_partial:
-            raise errors.UnimplementedError(
-                None, None, "Partial runs over several tasks are not supported by weft's workers."
-            )
         worker = self._worker
+        if request.is_partial:
+            return self._advance(request, response, call)
         step = worker.new_step(request.graph_handle)
         given_up = errors.CancelledError(None, None, "RunGraph was cancelled.")
         if not call.add_callback(lambda: step.cancel(given_up)):
@@ -338,7 +411,31 @@ class WorkerService:
         found = worker.run(step, request.step_id, feeds, list(request.recv_key), options, metadata)
         if metadata is not None:
             response.step_stats.CopyFrom(metadata.step_stats)
-        tensors = [(key, value, worker.dtype_of(step, key)) for key, value in found.items()]
+        handle = request.graph_handle
+        tensors = [(key, value, worker.dtype_of(handle, key)) for key, value in found.items()]
+        return wire.with_tensors(response, "recv", tensors)
+
+    def _advance(self, request: Any, response: Any, call: Any) -> Any:
+        worker = self._worker
+        part_of_call = [True]
+
+        def on_failure(cancel: Any) -> None:
+            call.add_callback(lambda: cancel() if part_of_call[0] else None)
+
+        given = [(key, value, None) for key, value in wire.tensors_of(request, "send")]
+        try:
+            found = worker.advance(
+                request.graph_handle,
+                request.step_id,
+                given,
+                list(request.recv_key),
+                request.is_last_partial_run,
+                on_failure,
+            )
+        finally:
+            part_of_call[0] = False  # the step outlives the call
+        handle = request.graph_handle
+        tensors = [(key, value, worker.dtype_of(handle, key)) for key, value in found.items()]
         return wire.with_tensors(response, "recv", tensors)
 
     def recv_tensor(self, request: Any, call: Any) -> Any:

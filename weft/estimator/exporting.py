@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from collections.abc import Callable
@@ -49,24 +50,29 @@ def export(
     folder = new_folder(base)
     parent, name = os.path.split(folder)
     unfinished = os.path.join(parent, f"temp-{name}")
-    builder = tf.saved_model.Builder(unfinished)
-    for mode in modes:
-        with tf.Graph().as_default():
-            _add_mode(
-                estimator,
-                builder,
-                mode,
-                receivers[mode],
-                checkpoint_path,
-                mode == modes[0],
-                strip_default_attrs,
-            )
-    builder.save(write_text)
-    for destination, source in (assets_extra or {}).items():
-        target = os.path.join(unfinished, "assets.extra", destination)
-        tf.gfile.MakeDirs(os.path.dirname(target))
-        tf.gfile.Copy(source, target)
-    tf.gfile.Rename(unfinished, folder)
+    try:
+        builder = tf.saved_model.Builder(unfinished)
+        for mode in modes:
+            with tf.Graph().as_default():
+                _add_mode(
+                    estimator,
+                    builder,
+                    mode,
+                    receivers[mode],
+                    checkpoint_path,
+                    mode == modes[0],
+                    strip_default_attrs,
+                )
+        builder.save(write_text)
+        for destination, source in (assets_extra or {}).items():
+            target = os.path.join(unfinished, "assets.extra", destination)
+            tf.gfile.MakeDirs(os.path.dirname(target))
+            tf.gfile.Copy(source, target)
+        tf.gfile.Rename(unfinished, folder)
+    except BaseException:
+        with contextlib.suppress(tf.errors.OpError):
+            tf.gfile.DeleteRecursively(unfinished)
+        raise
     return as_bytes(folder)
 
 

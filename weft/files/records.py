@@ -7,6 +7,7 @@ from typing import Any
 
 from weft.framework import compression, errors, file_system, record_format
 from weft.framework.export import export
+from weft.framework.record_file import RecordFile
 
 
 @export("io.TFRecordCompressionType", "python_io.TFRecordCompressionType")
@@ -84,13 +85,7 @@ class TFRecordWriter:
             options = TFRecordOptions(compression_type=options)
         self._path = file_system.path_text(path)
         kind = options.get_compression_type_string(options)
-        self._stream = file_system.open_file(self._path, "wb")
-        if kind:
-            try:
-                self._stream = compression.DeflatedStream(self._stream, kind, **options._zlib())
-            except errors.OpError:
-                self._stream.close()
-                raise
+        self._file: RecordFile | None = RecordFile(self._path, kind, **options._zlib())
 
     def __enter__(self) -> TFRecordWriter:
         return self
@@ -98,33 +93,28 @@ class TFRecordWriter:
     def __exit__(self, *error: Any) -> None:
         self.close()
 
-    def _open(self) -> Any:
-        if self._stream is None:
+    def _open(self) -> RecordFile:
+        if self._file is None:
             raise errors.FailedPreconditionError(
                 None, None, "Writer not initialized or previously closed"
             )
-        return self._stream
+        return self._file
 
     def write(self, record: Any) -> None:
         """Writes one record, bytes."""
         if not isinstance(record, (bytes, bytearray, memoryview)):
             raise TypeError(f"expected bytes, {type(record).__name__} found")
-        stream = self._open()
-        with file_system.translated(self._path):
-            stream.write(record_format.framed(bytes(record)))
+        self._open().write(bytes(record))
 
     def flush(self) -> None:
         """Hands what has been written to the operating system."""
-        stream = self._open()
-        with file_system.translated(self._path):
-            stream.flush()
+        self._open().flush()
 
     def close(self) -> None:
         """Ends the file; closing it again does nothing."""
-        stream, self._stream = self._stream, None
-        if stream is not None:
-            with file_system.translated(self._path):
-                stream.close()
+        file, self._file = self._file, None
+        if file is not None:
+            file.close()
 
 
 @export("io.tf_record_iterator", "python_io.tf_record_iterator")

@@ -8,7 +8,7 @@ import time
 from typing import Any
 
 from weft.framework import errors, file_system
-from weft.framework.record_format import framed
+from weft.framework.record_file import RecordFile
 
 _VERSION = "brain.Event:2"
 
@@ -18,13 +18,13 @@ class EventFile:
 
     def __init__(self, prefix: str, suffix: str = ""):
         self._prefix, self._suffix = prefix, suffix
-        self._stream: Any = None
+        self._file: RecordFile | None = None
         self._unflushed = 0
         self.name = ""
 
     def open(self) -> None:
         """Makes the file, unless it is there; a new one if somebody has removed it."""
-        if self._stream is not None:
+        if self._file is not None:
             if file_system.exists(self.name):
                 return
             if self._unflushed:
@@ -33,12 +33,12 @@ class EventFile:
                     self.name,
                     self._unflushed,
                 )
-            self._stream.close()
+            self._file.close()
         seconds = int(time.time())
         self.name = (
             f"{self._prefix}.out.tfevents.{seconds:010d}.{socket.gethostname()}{self._suffix}"
         )
-        self._stream = file_system.open_file(self.name, "wb")
+        self._file = RecordFile(self.name)
         self._unflushed = 0
         from weft import proto
 
@@ -46,18 +46,17 @@ class EventFile:
         self.flush()
 
     def write(self, event: Any) -> None:
-        if self._stream is None:
+        if self._file is None:
             self.open()
+        assert self._file is not None
+        self._file.write(event.SerializeToString())
         self._unflushed += 1
-        with file_system.translated(self.name):
-            self._stream.write(framed(event.SerializeToString()))
 
     def flush(self) -> None:
         """Hands what was written to the operating system; UnknownError if the file has been removed."""
-        if not self._unflushed:
+        if self._file is None or not self._unflushed:
             return
-        with file_system.translated(self.name):
-            self._stream.flush()
+        self._file.flush()
         if not file_system.exists(self.name):
             raise errors.UnknownError(
                 None,
@@ -67,10 +66,10 @@ class EventFile:
         self._unflushed = 0
 
     def close(self) -> None:
-        if self._stream is not None:
+        if self._file is not None:
             try:
                 self.flush()
             finally:
-                stream, self._stream = self._stream, None
+                file, self._file = self._file, None
                 self._unflushed = 0
-                stream.close()
+                file.close()

@@ -10,6 +10,7 @@ import errno
 import os
 import re
 import shutil
+import uuid
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -126,6 +127,12 @@ class LocalFiles:
     def rename(self, old: str, new: str) -> None:
         os.rename(old, new)
 
+    def duplicate(self, old: str, new: str) -> None:
+        try:
+            os.link(old, new)
+        except OSError:  # not every file system can
+            shutil.copyfile(old, new)
+
 
 class RemoteFiles:
     """The files that a file system of fsspec has."""
@@ -176,6 +183,9 @@ class RemoteFiles:
 
     def rename(self, old: str, new: str) -> None:
         self.fs.mv(old, new, recursive=self.fs.isdir(old))
+
+    def duplicate(self, old: str, new: str) -> None:
+        self.fs.cp_file(old, new)
 
 
 _local = LocalFiles()
@@ -240,6 +250,18 @@ def write_file(path: str, contents: bytes) -> None:
         f.write(contents)
 
 
+def replace_file(path: str, contents: bytes) -> None:
+    """As `write_file`, in one stroke: until all of it is there, what was there stays."""
+    unfinished = f"{path}.tmp{uuid.uuid4().hex}"
+    try:
+        write_file(unfinished, contents)
+        rename(unfinished, path)
+    except BaseException:
+        with contextlib.suppress(errors.OpError):
+            remove(unfinished)
+        raise
+
+
 def exists(path: str) -> bool:
     fs, name = at(path)
     with translated(path):
@@ -301,6 +323,13 @@ def rename(old: str, new: str) -> None:
         )
     with translated(old):
         fs.rename(name, new_name)
+
+
+def duplicate(old: str, new: str) -> None:
+    """Gives a file a second name beside its own, or makes a copy; neither is written to afterwards."""
+    fs, name = at(old)
+    with translated(old):
+        fs.duplicate(name, at(new)[1])
 
 
 def copy(old: str, new: str) -> None:

@@ -17,7 +17,11 @@ from weft.runtime.functions import in_order_of_creation
 class PartialRun:
     """A step under way: what has run, and the values that are known."""
 
-    def __init__(self, fetches: list[Tensor], targets: list[Operation], feeds: list[Tensor]):
+    def __init__(
+        self, fetches: list[Tensor], targets: list[Operation], feeds: list[Tensor], plan: Any
+    ):
+        # Where there are several devices: on which one an operation runs.
+        self.placed = plan.placed if plan.many_devices else {}
         self.pending_fetches, self.pending_targets = set(fetches), set(targets)
         self.pending_feeds = set(feeds)
         self._fetches, self._feeds = set(fetches), set(feeds)
@@ -68,6 +72,8 @@ class PartialRun:
         n = len(op._inputs)
         node = Node(op, tuple(range(n)), tuple(range(n, n + len(op._outputs))))
         table = [self._values[t] for t in op._inputs] + [None] * len(op._outputs)
+        if self.placed:
+            ctx = ctx.on(self.placed[op])
         ctx.node = node
         interpreter.run_node(node, table, ctx)
         for t, value in zip(op._outputs, table[n:]):

@@ -261,7 +261,9 @@ class BaseSession:
         if self._behind.master is not None:
             return self._behind.master.begin_parts(self._graph, handler, tensors)
         handle = f"partial_run_{len(self._partial_runs)}"
-        self._partial_runs[handle] = PartialRun(handler.tensors, handler.ops, tensors)
+        self._partial_runs[handle] = PartialRun(
+            handler.tensors, handler.ops, tensors, self._plan_of(handler, tuple(tensors))
+        )
         return handle
 
     def partial_run(self, handle: str, fetches: Any, feed_dict: Any = None) -> Any:
@@ -272,9 +274,13 @@ class BaseSession:
         tensors, values = self._feeds_of(feed_dict or {})
         return handler.result(self._advance(handle, handler, tensors, values))
 
-    def _advance(self, handle: str, handler: Fetches, feeds: Any, values: list[Any]) -> list[Any]:
+    def _advance(
+        self, handle: str, handler: Fetches, feeds: Any, values: list[Any], options: Any = None
+    ) -> list[Any]:
         if self._behind.master is not None:
-            return self._behind.master.run(self._graph, handler, feeds, values, partial=handle)
+            return self._behind.master.run(
+                self._graph, handler, feeds, values, options, partial=handle
+            )
         run = self._partial_runs.get(handle)
         if run is None:
             raise errors.InvalidArgumentError(
@@ -286,7 +292,10 @@ class BaseSession:
             raise errors.InvalidArgumentError(
                 None, None, f"The partial run {handle} has already finished."
             )
-        ctx = interpreter.Context(self.resources, executor.Step(self), self._functions)
+        step = executor.Step(self)
+        ctx: Any = interpreter.Context(self.resources, step, self._functions)
+        if run.placed:
+            ctx = executor.ContextOfDevice(self, step, ctx)
         results = run.advance(handler.tensors, handler.ops, dict(zip(feeds, values)), ctx)
         return [executor.fetched(v, ctx, t) for v, t in zip(results, handler.tensors)]
 

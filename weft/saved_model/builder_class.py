@@ -97,7 +97,7 @@ class SavedModelBuilder:
         else:
             content = self._saved_model.SerializeToString()
         file_system.make_directories(self._export_dir)
-        file_system.write_file(path, content)
+        file_system.replace_file(path, content)  # last of all: without it there is no model
         tf.logging.info("SavedModel written to: %s", path)
         return os.fsencode(path)
 

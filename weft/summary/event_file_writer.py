@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import queue
 import threading
@@ -54,8 +55,10 @@ class EventFileWriter:
                 if time.time() > next_flush:
                     self._file.flush()
                     next_flush = time.time() + self._flush_secs
-            except Exception as e:  # told to who flushes or closes
-                self._failed = self._failed or e
+            except Exception as e:  # raised where somebody flushes or closes, and told at once
+                if self._failed is None:
+                    logging.getLogger("tensorflow").error("An event was not written: %s", e)
+                    self._failed = e
             finally:
                 self._queue.task_done()
 

@@ -118,7 +118,7 @@ class CheckpointManager:
         self._maybe_delete.pop(path, None)  # it is the newest again
         self._maybe_delete[path] = time.time()
         self._latest_checkpoint = path
-        # Before and after: a process that ends between has no checkpoint in the list that is not there.
+        # Before and after: a process that ends between leaves no checkpoint behind that nobody knows.
         self._record_state()
         self._sweep()
         self._record_state()

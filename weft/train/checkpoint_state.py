@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import uuid
 from typing import Any
 
 import weft as tf
@@ -108,9 +107,7 @@ def write_state(
             f"Save path '{model_checkpoint_path}' conflicts with path used for checkpoint state.  Please use a "
             "different save path."
         )
-    unnamed = f"{path}.tmp{uuid.uuid4().hex}"
-    file_system.write_file(unnamed, text_format.MessageToString(state).encode())
-    file_system.rename(unnamed, path)
+    file_system.replace_file(path, text_format.MessageToString(state).encode())
 
 
 @export("train.get_checkpoint_state")

@@ -25,7 +25,5 @@ def write_graph(graph_or_graph_def: Any, logdir: Any, name: str, as_text: bool =
         contents = text_format.MessageToString(graph_def).encode()
     else:
         contents = graph_def.SerializeToString(deterministic=True)
-    unnamed = f"{path}.tmp{os.getpid()}"
-    file_system.write_file(unnamed, contents)
-    file_system.rename(unnamed, path)
+    file_system.replace_file(path, contents)
     return path

@@ -13,6 +13,8 @@ from weft import proto
 from weft.framework import errors
 from weft.framework.export import export
 from weft.train.coordinator import Coordinator
+from weft.train.hooks import StopAtStepHook
+from weft.train.progress import close_progress, with_progress
 from weft.train.queue_runner import start_queue_runners
 from weft.train.saving_hooks import CheckpointSaverHook, StepCounterHook, SummarySaverHook
 from weft.train.scaffold import Scaffold
@@ -329,6 +331,8 @@ class _MonitoredSession:
     ):
         self._graph_was_finalized = tf.get_default_graph().finalized
         self._hooks = list(hooks or ())
+        if any(isinstance(h, StopAtStepHook) for h in self._hooks):
+            self._hooks = with_progress(self._hooks)
         for hook in self._hooks:
             hook.begin()
         self._coordinated_creator = self._CoordinatedSessionCreator(
@@ -424,6 +428,7 @@ class _MonitoredSession:
         return kind is None
 
     def _close_internal(self, exception_type: Any = None) -> None:
+        close_progress(self._hooks)
         try:
             if not exception_type:
                 for hook in self._hooks:
@@ -534,6 +539,7 @@ def MonitoredTrainingSession(
     )
     scaffold = scaffold or Scaffold()
     if not is_chief:
+        hooks = with_progress(list(hooks or ()))
         worker = WorkerSessionCreator(
             scaffold=scaffold, master=master, config=config, max_wait_secs=max_wait_secs
         )
@@ -566,7 +572,7 @@ def MonitoredTrainingSession(
     chief = ChiefSessionCreator(
         scaffold=scaffold, checkpoint_dir=checkpoint_dir, master=master, config=config
     )
-    return MonitoredSession(chief, all_hooks, stop_grace_period_secs)
+    return MonitoredSession(chief, with_progress(all_hooks), stop_grace_period_secs)
 
 
 def _positive(*values: Any) -> bool:

@@ -253,26 +253,26 @@ class Saver:
                 )
         if not eager and not _is_session(sess):
             raise TypeError(f"'sess' must be a Session; {sess}")
-        written = None
-        if not self._is_empty:
-            written = self._write(sess, prefix, save_path)
-            if write_state:
-                self._record(written)
-                checkpoint_state.write_state(
-                    os.path.dirname(save_path),
-                    written,
-                    self.last_checkpoints,
-                    latest_filename,
-                    self._save_relative_paths,
-                )
-                self._remove_old(meta_graph_suffix)
-        if write_meta_graph and not eager:
+        written = None if self._is_empty else self._write(sess, prefix, save_path)
+        if (
+            write_meta_graph and not eager
+        ):  # first: what is told of as the latest has its meta graph
             with sess.graph.as_default():
                 self.export_meta_graph(
                     checkpoint_state.meta_graph_file(prefix, meta_graph_suffix),
                     strip_default_attrs=strip_default_attrs,
                     save_debug_info=save_debug_info,
                 )
+        if written is not None and write_state:
+            self._record(written)
+            checkpoint_state.write_state(
+                os.path.dirname(save_path),
+                written,
+                self.last_checkpoints,
+                latest_filename,
+                self._save_relative_paths,
+            )
+            self._remove_old(meta_graph_suffix)
         return written
 
     def _prefix(self, sess: Any, save_path: str, global_step: Any) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 import time
@@ -14,6 +15,7 @@ from weft.contrib.training.training import clip_gradient_norms as clip_gradient_
 from weft.contrib.training.training import multiply_gradients as multiply_gradients
 from weft.framework import errors, file_system
 from weft.train.optimizer import Optimizer
+from weft.train.progress import progress_of_loop
 from weft.train.supervisor import Supervisor
 from weft.train.sync_replicas import SyncReplicasOptimizer
 
@@ -222,9 +224,17 @@ def train(
                 if token_runners:
                     supervisor.start_queue_runners(session, token_runners)
                     session.run(token_ops)
-                loss = _loop(
-                    supervisor, session, train_step_fn, train_op, global_step, train_step_kwargs
-                )
+                read_step = functools.partial(session.run, global_step)
+                with progress_of_loop(read_step, number_of_steps) as taken:
+                    loss = _loop(
+                        supervisor,
+                        session,
+                        train_step_fn,
+                        train_op,
+                        global_step,
+                        train_step_kwargs,
+                        taken,
+                    )
                 if logdir and supervisor.is_chief:
                     tf.logging.info("Finished training! Saving model to disk.")
                     supervisor.saver.save(
@@ -260,12 +270,19 @@ def _step_arguments(
 
 
 def _loop(
-    supervisor: Any, session: Any, step: Callable, train_op: Any, global_step: Any, arguments: Any
+    supervisor: Any,
+    session: Any,
+    step: Callable,
+    train_op: Any,
+    global_step: Any,
+    arguments: Any,
+    taken: Callable[[], None],
 ) -> Any:
     loss = None
     try:
         while not supervisor.should_stop():
             loss, should_stop = step(session, train_op, global_step, arguments)
+            taken()
             if should_stop:
                 tf.logging.info("Stopping Training.")
                 supervisor.request_stop()

@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
+import re
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import google_crc32c
@@ -88,9 +89,7 @@ class BundleWriter:
         self._entries: dict[bytes, Any] = {}
         self._size = 0
         file_system.make_directories(os.path.dirname(prefix))
-        mark = uuid.uuid4().int & 0xFFFFFFFFFFFFFFFF
-        self._data_path = f"{data_file(prefix, 0, 1)}.tempstate{mark}"
-        self._index_path = f"{index_file(prefix)}.tempstate{mark}"
+        self._data_path = _unnamed(data_file(prefix, 0, 1))
         self._out = file_system.open_file(self._data_path, "wb")
 
     def __enter__(self) -> BundleWriter:
@@ -151,31 +150,86 @@ class BundleWriter:
         self._add(part.key(name), f"{name} [{part}]", value, dtype)
 
     def finish(self) -> None:
-        """Closes both files, and only then gives them their names."""
+        """Closes the file of the bytes, and only then gives the bundle its name."""
         header = proto.BundleHeaderProto(num_shards=1)
         header.version.producer = _VERSION
         try:
             with file_system.translated(self._data_path):
                 self._out.close()
-            _write_index(self._index_path, header, self._entries)
-            file_system.rename(self._data_path, data_file(self._prefix, 0, 1))
-            file_system.rename(self._index_path, index_file(self._prefix))
+            _publish(self._prefix, [self._data_path], header, self._entries)
         except BaseException:
             self.abandon()
             raise
 
     def abandon(self) -> None:
         """Leaves nothing behind."""
-        self._out.close()
-        for path in (self._data_path, self._index_path):
-            if file_system.exists(path):
-                file_system.remove(path)
+        with contextlib.suppress(OSError):  # a full disk takes no rest either
+            self._out.close()
+        _remove_all([self._data_path])
 
 
-def _write_index(path: str, header: Any, entries: dict[bytes, Any]) -> None:
+def _unnamed(path: str) -> str:
+    """A name for what is not finished, which nothing takes for a checkpoint."""
+    return f"{path}.tempstate{uuid.uuid4().int & 0xFFFFFFFFFFFFFFFF}"
+
+
+def _write_index(prefix: str, header: Any, entries: dict[bytes, Any]) -> None:
     rows = [(_HEADER_KEY, header.SerializeToString(deterministic=True))]
     rows += [(key, entries[key].SerializeToString(deterministic=True)) for key in sorted(entries)]
-    file_system.write_file(path, sorted_table.table(rows))
+    file_system.replace_file(index_file(prefix), sorted_table.table(rows))
+
+
+def _data_files(prefix: str) -> list[str]:
+    """The files of bytes that are there under a prefix, of whatever number of shards."""
+    folder, name = os.path.split(prefix)
+    pattern = re.compile(re.escape(name) + r"\.data-\d{5,}-of-\d{5,}")
+    found = filter(pattern.fullmatch, file_system.list_directory(folder or "."))
+    return [os.path.join(folder, f) for f in found]
+
+
+def _publish(prefix: str, files: Sequence[str], header: Any, entries: dict[bytes, Any]) -> None:
+    """Gives files of bytes and their table their names: the table last, as it says what the bytes mean.
+
+    Where a bundle of that name is there already, neither its table may meet the new bytes nor the new table the old
+    bytes, whenever this process should end: the new files get names first that no table knows, are made known, and
+    only then take the place of the old ones.
+    """
+    old = _data_files(prefix) if file_system.exists(index_file(prefix)) else []
+    shards = header.num_shards
+    names = [data_file(prefix, i, shards) for i in range(len(files))]
+    spare: list[str] = []
+    unknown = list(files)  # of the table that is there
+    try:
+        if not set(old).isdisjoint(names):
+            while not spare or not set(old).isdisjoint(spare):
+                header.num_shards += 1
+                spare = [data_file(prefix, i, header.num_shards) for i in range(len(files))]
+            unknown += spare
+            _rename_all(files, spare)
+            _write_index(prefix, header, entries)
+            unknown = files = [_unnamed(name) for name in names]
+            for name, file in zip(spare, files):
+                file_system.duplicate(name, file)
+            header.num_shards = shards
+        else:
+            unknown += names
+        _rename_all(files, names)
+        _write_index(prefix, header, entries)
+    except BaseException:
+        _remove_all(unknown)
+        raise
+    _remove_all({*old, *spare}.difference(names))
+
+
+def _rename_all(files: Iterable[str], names: Iterable[str]) -> None:
+    for file, name in zip(files, names):
+        file_system.rename(file, name)
+
+
+def _remove_all(files: Iterable[str]) -> None:
+    for file in files:
+        with contextlib.suppress(errors.OpError):
+            file_system.remove(file)
 
 
 def merge(prefixes: Sequence[str], merged: str) -> None:
@@ -209,15 +263,11 @@ def merge(prefixes: Sequence[str], merged: str) -> None:
             path = data_file(prefix, entry.shard_id, reader.header.num_shards)
             entry.shard_id = shard_ids.setdefault(path, len(shard_ids))
             entries[key] = entry
-    for path, shard in shard_ids.items():
-        file_system.rename(path, data_file(merged, shard, len(shard_ids)))
     whole = proto.BundleHeaderProto()
     if header is not None:
         whole.CopyFrom(header)
-    whole.num_shards = shards
-    unnamed = f"{index_file(merged)}.tempstate{uuid.uuid4().int & 0xFFFFFFFFFFFFFFFF}"
-    _write_index(unnamed, whole, entries)
-    file_system.rename(unnamed, index_file(merged))
+    whole.num_shards = len(shard_ids) or shards
+    _publish(merged, list(shard_ids), whole, entries)
     for prefix in prefixes:
         if file_system.exists(index_file(prefix)) and prefix != merged:
             file_system.remove(index_file(prefix))

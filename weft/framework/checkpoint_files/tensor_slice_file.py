@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import uuid
 from collections.abc import Sequence
 from typing import Any
 
@@ -64,14 +63,7 @@ class TensorSliceWriter:
     def finish(self) -> None:
         self._first.meta.tensor.sort(key=lambda tensor: tensor.name)
         rows = [(b"", self._first.SerializeToString()), *sorted(self._rows.items())]
-        unnamed = f"{self._path}.tempstate{uuid.uuid4().int & 0xFFFFFFFFFFFFFFFF}"
-        try:
-            file_system.write_file(unnamed, sorted_table.table(rows))
-            file_system.rename(unnamed, self._path)
-        except BaseException:
-            if file_system.exists(unnamed):
-                file_system.remove(unnamed)
-            raise
+        file_system.replace_file(self._path, sorted_table.table(rows))
 
 
 class TensorSliceReader:

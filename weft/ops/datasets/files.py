@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from weft.framework import errors, file_system, record_format
-from weft.framework.compression import DeflatedStream
+from weft.framework.record_file import RecordFile
 from weft.framework.registry import op
 from weft.ops.datasets.dataset import (
     UNKNOWN,
@@ -276,9 +276,7 @@ def _dataset_to_tf_record(ctx, input_dataset, filename, compression_type):
     kind = _compression(compression_type)
     run = Run(ctx.functions, ctx.resources)
     following = as_dataset(input_dataset).walk(run)
-    stream = file_system.open_file(path, "wb")
-    if kind:
-        stream = DeflatedStream(stream, kind)
+    file = RecordFile(path, kind or "")
     try:
         while True:
             ctx.step.check()
@@ -286,9 +284,9 @@ def _dataset_to_tf_record(ctx, input_dataset, filename, compression_type):
                 (record,) = following()
             except End:
                 return
-            stream.write(record_format.framed(record.item()))
+            file.write(record.item())
     finally:
-        stream.close()
+        file.close()
 
 
 for _name in ("DatasetToTFRecord", "ExperimentalDatasetToTFRecord"):
