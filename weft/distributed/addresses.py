@@ -48,7 +48,7 @@ def bound(number: str, port: int) -> str:
 
 
 def why_not(number: str, port: int) -> str:
-    """Why a server cannot listen at an address."""
+    """Why a server cannot listen at an address; "" where it can."""
     family = socket.AF_INET6 if ":" in number else socket.AF_INET
     with socket.socket(family) as s:
         s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as gRPC does
@@ -61,7 +61,7 @@ def why_not(number: str, port: int) -> str:
                     f"this machine has no address {number} (WEFT_LISTEN names another to listen at)"
                 )
             return os.strerror(e.errno or 0)
-    return "gRPC could not bind it"
+    return ""
 
 
 def check_cluster(cluster: Any) -> None:

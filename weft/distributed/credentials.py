@@ -59,6 +59,10 @@ class Credentials:
         if not self.token.isascii() or not self.token.isprintable():
             raise ValueError("A token consists of printable ASCII characters.")
 
+    def __repr__(self) -> str:
+        parts = ["certificates"] * self.tls + ["a token"] * bool(self.token)
+        return f"Credentials({', '.join(parts)})"
+
     @property
     def tls(self) -> bool:
         """Whether both sides show certificates, and what they say is encrypted."""

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from weft import proto
-from weft.distributed import rpc, wire
+from weft.distributed import addresses, rpc, wire
 from weft.distributed.credentials import Credentials
 from weft.distributed.partition import task_of
 from weft.framework import errors
@@ -21,8 +21,14 @@ class Peers:
     """The tasks of a cluster by name."""
 
     def __init__(
-        self, cluster: Any, find: Callable[[str], Any], credentials: Credentials | None = None
+        self,
+        cluster: Any,
+        find: Callable[[str], Any],
+        credentials: Credentials | None = None,
+        own: bool = False,
     ):
+        # The servers know of a cluster that is their own; of one that a session brings along they need not.
+        self._cluster = cluster if own else None
         self.addresses: dict[str, str] = {}
         for job in cluster.job:
             for index, address in sorted(job.tasks.items()):
@@ -43,7 +49,9 @@ class Peers:
         with self._lock:
             found = self._remote.get(task)
             if found is None:
-                found = self._remote[task] = RemoteWorker(task, address, self._credentials)
+                found = self._remote[task] = RemoteWorker(
+                    task, address, self._credentials, self._cluster
+                )
             return found
 
     def receive(self, device: str, step_id: int, key: str, arrival: Arrival) -> None:
@@ -60,15 +68,24 @@ class Peers:
 class RemoteWorker:
     """A worker in another process. Its methods are those of `Worker`, and the beginning of runs."""
 
-    def __init__(self, task: str, address: str, credentials: Credentials | None = None):
+    def __init__(
+        self,
+        task: str,
+        address: str,
+        credentials: Credentials | None = None,
+        cluster: Any = None,
+    ):
+        self._address, self._cluster = address, cluster
         self.task = task
         self.is_weft = False  # as far as is known
-        self._stub = rpc.Stub(address, "tensorflow.WorkerService", credentials)
+        self._stub = rpc.Stub(address, "tensorflow.WorkerService", credentials, task)
 
     def devices(self, timeout_ms: int = 0) -> list[Device]:
         """Its devices; waits for a task that does not answer yet."""
         response = self._stub.call("GetStatus", proto.GetStatusRequest(), timeout_ms)
         self.is_weft = any(d.physical_device_desc == WEFT for d in response.device_attributes)
+        if self._cluster is not None:
+            self._check(response.device_attributes)
         out = []
         for d in response.device_attributes:
             if d.device_type in ("CPU", "GPU"):
@@ -76,6 +93,27 @@ class RemoteWorker:
                 device = Device("", d.device_type, index, None, d.memory_limit, d.incarnation)
                 out.append(device.renamed(self.task))
         return out
+
+    def _check(self, devices: Any) -> None:
+        """Raises an error where the server at the address is another task, or knows another cluster."""
+        there = next((task_of(d.name) for d in devices), self.task)
+        if there != self.task:
+            raise errors.FailedPreconditionError(
+                None,
+                None,
+                f"The members of the cluster disagree: {self.task} is at {self._address} here, but the server there "
+                f"is {there}.",
+            )
+        if not self.is_weft:
+            return
+        theirs = self._stub.call("GetServerDef", proto.GetStatusRequest(), _ASKING_MS)
+        difference = addresses.disagreement(self._cluster, theirs)
+        if difference:
+            raise errors.FailedPreconditionError(
+                None,
+                None,
+                f"The members of the cluster disagree: {difference}, at {self.task} ({self._address}).",
+            )
 
     def create_session(self, handle: str, cluster: Any, isolate: bool, task: str = "") -> None:
         request = proto.CreateWorkerSessionRequest(

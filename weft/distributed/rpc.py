@@ -18,16 +18,18 @@ from typing import Any
 from weft import proto
 from weft.distributed import addresses, wire
 from weft.distributed.credentials import Credentials
+from weft.distributed.patience import Patience, never_sent
 from weft.framework import errors
 
 # A message may be as large as protobuf lets it be. Two servers never share a port.
+_MOST_BYTES = "grpc.max_receive_message_length"
 _OPTIONS = [
     ("grpc.max_send_message_length", -1),
-    ("grpc.max_receive_message_length", -1),
     ("grpc.so_reuseport", 0),
 ]
 _CHANNEL_OPTIONS = [
     *_OPTIONS,
+    (_MOST_BYTES, -1),
     # A task that comes back is found soon, not after minutes.
     ("grpc.min_reconnect_backoff_ms", 100),
     ("grpc.initial_reconnect_backoff_ms", 100),
@@ -87,6 +89,23 @@ class DaemonPool(concurrent.futures.Executor):
             self._work.put(None)
 
 
+# What tasks of weft ask each other beyond TensorFlow's protocol.
+_OWN_METHODS = {
+    "tensorflow.WorkerService": [
+        ("GetServerDef", "/weft.WorkerService/GetServerDef", "GetStatusRequest", "ServerDef")
+    ]
+}
+
+
+def methods_of(service: str) -> list[proto.Method]:
+    """The methods of a service, TensorFlow's and weft's own."""
+    own = [
+        proto.Method(name, path, getattr(proto, request), getattr(proto, response))
+        for name, path, request, response in _OWN_METHODS.get(service, ())
+    ]
+    return [*proto.service_methods(service), *own]
+
+
 def _snake(name: str) -> str:
     return re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
 
@@ -144,11 +163,13 @@ class Listener:
         import grpc
 
         guards = [_guard(credentials)] if credentials is not None and credentials.token else []
-        options = [*_OPTIONS, ("grpc.max_receive_message_length", most_bytes)]
+        options = [*_OPTIONS, (_MOST_BYTES, most_bytes)]
         self._server = grpc.server(DaemonPool(), options=options, interceptors=guards)
         self.port = port
         for host in hosts:  # where a port is to be found, that of the first serves for all
-            at = addresses.bound(host, self.port)
+            at, why = addresses.bound(host, self.port), addresses.why_not(host, self.port)
+            if why:
+                raise OSError(why)
             try:
                 if credentials is None:
                     found = self._server.add_insecure_port(at)
@@ -157,20 +178,20 @@ class Listener:
             except RuntimeError:
                 found = 0
             if not found:
-                raise OSError(addresses.why_not(host, self.port))
+                raise OSError("gRPC could not bind it")
             self.port = found
 
     def serve(self, name: str, service: Any) -> None:
         """Answers for a service."""
         import grpc
 
-        handlers = {
-            m.name: _handler(getattr(service, _snake(m.name)), m)
-            for m in proto.service_methods(name)
-            if hasattr(service, _snake(m.name))
-        }
+        by_service: dict[str, dict[str, Any]] = {}
+        for m in methods_of(name):
+            if hasattr(service, _snake(m.name)):
+                found = by_service.setdefault(m.path.split("/")[1], {})
+                found[m.name] = _handler(getattr(service, _snake(m.name)), m)
         self._server.add_generic_rpc_handlers(
-            (grpc.method_handlers_generic_handler(name, handlers),)
+            [grpc.method_handlers_generic_handler(*item) for item in by_service.items()]
         )
 
     def start(self) -> None:
@@ -183,7 +204,13 @@ class Listener:
 class Stub:
     """The methods of a service at an address."""
 
-    def __init__(self, address: str, service: str, credentials: Credentials | None = None):
+    def __init__(
+        self,
+        address: str,
+        service: str,
+        credentials: Credentials | None = None,
+        who: str = "",
+    ):
         import grpc
 
         self._failure = grpc.RpcError
@@ -192,10 +219,13 @@ class Stub:
         else:
             self._channel = credentials.channel(address, _CHANNEL_OPTIONS)
         self._metadata = credentials.metadata if credentials is not None else None
+        self._who = f"{who or 'the server'} at {address}"  # in errors
+        self._shown = "which are none" if credentials is None else repr(credentials)
+        self._closed = False
         self._told: set[Any] = set()
         self._calls = {
             m.name: self._channel.unary_unary(m.path, wire.written, wire.reader(m.response))
-            for m in proto.service_methods(service)
+            for m in methods_of(service)
         }
 
     def call(
@@ -205,15 +235,20 @@ class Stub:
 
         With `wait` a task that cannot be reached is waited for, as TensorFlow's clients wait for a master.
         """
-        try:
-            return self._calls[method](
-                request,
-                timeout=timeout_ms / 1000 if timeout_ms > 0 else None,
-                metadata=self._metadata,
-                wait_for_ready=wait,
-            )
-        except self._failure as e:
-            raise error_of_call(e, graph) from None
+        patience = Patience(self._who, self._shown, timeout_ms / 1000 if timeout_ms > 0 else None)
+        while True:
+            try:
+                return self._calls[method](request, timeout=patience.left, metadata=self._metadata)
+            except self._failure as e:
+                unreached = never_sent(e.details() or "")
+                if not wait or not unreached or self._closed:
+                    raise patience.outcome(error_of_call(e, graph)) from None
+                details = e.details()
+            except ValueError:
+                if not self._closed:
+                    raise
+                raise errors.CancelledError(None, None, "The channel was closed.") from None
+            patience.wait(details)
 
     def start(self, method: str, request: Any, wait: bool = False) -> Any:
         """Begins a call and returns its future."""
@@ -226,6 +261,7 @@ class Stub:
         future.add_done_callback(self._told.discard)
 
     def close(self) -> None:
+        self._closed = True
         self._channel.close()
 
 

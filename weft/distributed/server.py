@@ -127,7 +127,7 @@ class Server:
         for job in self._def.cluster.job:
             if job.name == self._def.job_name:
                 job.tasks[self._def.task_index] = self.address
-        self.peers = self.peers_of(self._def.cluster)
+        self.peers = self.peers_of(self._def.cluster, own=True)
         self._targets: weakref.WeakSet[Any] = weakref.WeakSet()  # of this process's sessions here
         self.master, self.worker = Master(self), Worker(self)
         self._listener.serve("tensorflow.MasterService", self.master)
@@ -196,9 +196,9 @@ class Server:
             except errors.UnavailableError:
                 pass  # a task that is gone has forgotten
 
-    def peers_of(self, cluster: Any) -> Peers:
+    def peers_of(self, cluster: Any, own: bool = False) -> Peers:
         """The tasks of a cluster as this server reaches them."""
-        return Peers(cluster, self._worker_at, self.credentials)
+        return Peers(cluster, self._worker_at, self.credentials, own)
 
     def _worker_at(self, address: str) -> Worker | None:
         """The worker at an address, if it is of this process."""
@@ -415,6 +415,7 @@ class _Ended:
 
 def find(name: str, config: Any) -> Any:
     """The target of a session at a server: reached directly where it is of this process."""
+    addresses.split(_address(name))
     server = _servers.get(_address(name))
     if server is None or (config is not None and config.rpc_options.use_rpc_for_inprocess_master):
         return RemoteTarget(name, config)

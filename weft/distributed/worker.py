@@ -12,7 +12,7 @@ from collections.abc import Collection
 from typing import Any
 
 from weft import proto
-from weft.distributed import rpc, transfers, wire
+from weft.distributed import limits, rpc, transfers, wire
 from weft.distributed.open_step import OpenStep
 from weft.distributed.partition import task_of
 from weft.framework import errors
@@ -114,6 +114,10 @@ class Worker:
     def devices(self) -> list[Device]:
         return self._server.devices(*self._server.task)
 
+    @property
+    def server_def(self) -> Any:
+        return self._server.server_def
+
     # -- sessions and graphs ---------------------------------------------------------------------------
 
     def create_session(self, handle: str, cluster: Any, isolate: bool, task: str = "") -> None:
@@ -123,6 +127,7 @@ class Worker:
             peers = self._server.peers_of(cluster)
             devices = [d.renamed(task) for d in devices]
             self._lives.update((d.name, d.incarnation) for d in devices)
+        limits.hold("sessions", self._server.limits.sessions, len(self._sessions))
         store = ResourceStore() if isolate else self._server.store
         self._sessions[handle] = _Session(store, task or self.task, devices, peers, isolate)
 
@@ -149,6 +154,7 @@ class Worker:
                     f'("{self.task}") just restarted.',
                 )
             session = found
+        limits.hold("graphs", self._server.limits.graphs, len(self._parts))
         part = _Part(session, graph_def)
         handle = f"{self._prefix}{next(self._handles):016x}"
         self._parts[handle] = part
@@ -359,6 +365,13 @@ class WorkerService:
         for device in self._worker.devices():
             describe(device, response.device_attributes.add())
         return response
+
+    def get_server_def(self, request: Any, call: Any) -> Any:
+        """What this task knows of its cluster, for others of weft. The rest of its configuration is its own."""
+        known = self._worker.server_def
+        return proto.ServerDef(
+            cluster=known.cluster, job_name=known.job_name, task_index=known.task_index
+        )
 
     def create_worker_session(self, request: Any, call: Any) -> Any:
         server = request.server_def
