@@ -41,9 +41,11 @@ def load_tensorflow():
     return tf
 
 
-def new_session(tf):
+def new_session(tf, cpus=1):
     """One thread and no graph rewriting: the kernels as they are, in the same order each time."""
-    config = tf.ConfigProto(intra_op_parallelism_threads=1, inter_op_parallelism_threads=1)
+    config = tf.ConfigProto(
+        intra_op_parallelism_threads=1, inter_op_parallelism_threads=1, device_count={"CPU": cpus}
+    )
     config.graph_options.optimizer_options.opt_level = tf.OptimizerOptions.L0
     config.graph_options.rewrite_options.disable_meta_optimizer = True
     return tf.Session(config=config)
@@ -193,7 +195,7 @@ class Oracle:
                 self.problem(script, "does not build", error)
                 return {"left_out": "does not build: " + ": ".join(describe(error))}
             found = []
-            with new_session(tf) as session:
+            with new_session(tf, script.cpus) as session:
                 for position, step in enumerate(steps):
                     try:
                         values = session.run(step.fetches, feeds)

@@ -156,6 +156,7 @@ class Script:
         self.eager = options["eager"]
         self.round_trip = options["round_trip"]
         self.later = options["later"]
+        self.cpus = options["cpus"]  # how many devices its sessions have
 
     def __repr__(self):
         return "Script(%s)" % self.name
@@ -163,7 +164,7 @@ class Script:
 
 def script(*ops, **given):
     """Declares a program that exercises `ops`."""
-    options = dict(tol=1, exact=True, eager=False, round_trip=True, later=False)
+    options = dict(tol=1, exact=True, eager=False, round_trip=True, later=False, cpus=1)
     for name, value in given.items():
         if name.rstrip("_") not in options:
             raise TypeError("script() has no option %r" % name)

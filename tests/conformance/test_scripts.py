@@ -58,6 +58,11 @@ def run_steps(verdict, family, script, session, steps, feeds):
         compare_step(verdict, family, script, position, wanted["out"], step.fetches, values)
 
 
+def session_for(script, graph):
+    config = tf.ConfigProto(device_count={"CPU": script.cpus})
+    return tf.Session(graph=graph, config=config)
+
+
 @pytest.mark.parametrize("tier", ["interpret", "compile"])
 @pytest.mark.parametrize(("family", "script"), SCRIPTS, ids=IDS)
 def test_in_a_session(family, script, tier):
@@ -65,7 +70,7 @@ def test_in_a_session(family, script, tier):
     verdict = harness.Verdict()
     with tf.Graph().as_default() as graph:
         steps, feeds = build.build_script(tf, script)
-        with testing.tier(tier), tf.Session(graph=graph) as session:
+        with testing.tier(tier), session_for(script, graph) as session:
             run_steps(verdict, family, script, session, steps, feeds)
     verdict.settle()
 
@@ -89,7 +94,7 @@ def test_round_trip(family, script):
             build.Step([graph.as_graph_element(fetch.name) for fetch in step.fetches], step.error)
             for step in steps
         ]
-        with testing.tier("interpret"), tf.Session(graph=graph) as session:
+        with testing.tier("interpret"), session_for(script, graph) as session:
             run_steps(verdict, family, script, session, steps, feeds)
     verdict.settle()
 

@@ -50,7 +50,7 @@ def _refused(cluster, job="w", task=0):
             {"w": ["localhost:4", "c:5"], "ps": ["c:5"]},
             (
                 tf.errors.InvalidArgumentError,
-                "Two tasks have the address c:5: /job:ps/task:0 and /job:w/task:1.",
+                "Two tasks of the cluster claim c:5: /job:ps/task:0 and /job:w/task:1.",
             ),
         ),
     ],
@@ -92,8 +92,9 @@ def stopped(monkeypatch):
 
 
 def _devices(server):
-    with tf.Graph().as_default(), tf.Session(server.target) as session:
-        return session.list_devices()
+    config = tf.ConfigProto(device_filters=["/job:w"])
+    with tf.Graph().as_default(), tf.Session(server.target, config=config) as session:
+        return [d.name for d in session.list_devices()]
 
 
 def test_members_that_disagree(stopped):
@@ -101,17 +102,17 @@ def test_members_that_disagree(stopped):
     stopped.append(tf.train.Server({"w": [a, b]}, "w", 0))
     stopped.append(tf.train.Server({"w": [b, a]}, "w", 0))
     with pytest.raises(
-        tf.errors.FailedPreconditionError,
-        match=f"disagree: /job:w/replica:0/task:1 is at {b} here, but the server there is /job:w/replica:0/task:0",
+        tf.errors.InvalidArgumentError,
+        match=f"disagree: .* has /job:w/replica:0/task:1 at {b}, but the task that answers there is /job:w/rep.*:0\\.",
     ):
         _devices(stopped[0])
     stopped.append(tf.train.Server({"w": [c, d], "ps": ["p:1"]}, "w", 0))
     stopped.append(tf.train.Server({"w": [c, d], "ps": ["p:2"]}, "w", 1))
-    with pytest.raises(tf.errors.FailedPreconditionError) as e:
-        stopped[2].peers.worker("/job:w/replica:0/task:1").devices()
+    with pytest.raises(tf.errors.InvalidArgumentError) as e:
+        _devices(stopped[2])
     assert e.value.message == (
-        "The members of the cluster disagree: /job:ps/task:0 is at p:1 here, and at p:2 there, at "
-        f"/job:w/replica:0/task:1 ({d})."
+        "The members of the cluster disagree: /job:ps/task:0 is at p:1 here, and at p:2 there, for "
+        f"/job:w/replica:0/task:1 at {d}. Give all tasks the same cluster."
     )
 
 
@@ -120,7 +121,8 @@ def test_members_need_not_know_all_nor_call_themselves_the_same(stopped):
     stopped.append(tf.train.Server({"w": [a, b], "ps": ["p:1"]}, "w", 0))
     own = b.replace("localhost", "127.0.0.1")
     stopped.append(tf.train.Server({"w": {1: own}}, "w", 1))
-    assert stopped[0].peers.worker("/job:w/replica:0/task:1").devices()
+    names = [f"/job:w/replica:0/task:{i}/device:CPU:0" for i in range(2)]
+    assert _devices(stopped[0]) == names and _devices(stopped[1]) == names[1:]
     assert stopped[1].peers.addresses == {"/job:w/replica:0/task:1": own}
 
 

@@ -1,5 +1,6 @@
 """Input pipelines: `tf.data`, a library in the public vocabulary over the ops of datasets and iterators."""
 
+import weft.data.checkpointing
 import weft.data.dataset
 import weft.data.files
 import weft.data.iterator

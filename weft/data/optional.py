@@ -122,6 +122,6 @@ def get_next_as_optional(iterator: Any) -> Optional:
     if hasattr(iterator, "get_next_as_optional"):
         return iterator.get_next_as_optional()
     variant = tf.raw_ops.IteratorGetNextAsOptional(
-        iterator=iterator._resource, **structure.attributes(iterator.element_spec)
+        iterator=iterator._iterator_resource, **structure.attributes(iterator.element_spec)
     )
     return OptionalImpl(variant, iterator.element_spec)

@@ -76,7 +76,7 @@ def check_cluster(cluster: Any) -> None:
             other = seen.setdefault(address, task)
             if other != task and port:
                 raise errors.InvalidArgumentError(
-                    None, None, f"Two tasks have the address {address}: {other} and {task}."
+                    None, None, f"Two tasks of the cluster claim {address}: {other} and {task}."
                 )
 
 

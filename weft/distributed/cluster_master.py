@@ -10,28 +10,61 @@ from typing import Any
 
 from weft import proto
 from weft.distributed import rpc, wire
+from weft.distributed.discovery import Discovery, held
+from weft.distributed.expansion import EXPANDABLE, Expansion
+from weft.distributed.flow import colocate
 from weft.distributed.partial_steps import PartialStep
-from weft.distributed.partition import Part, Partitioner
+from weft.distributed.partition import Part, Partitioner, task_of
 from weft.distributed.peers import Peers, RemoteWorker
 from weft.engine.program import order
 from weft.framework import errors
+from weft.runtime.alarm import Limit
 from weft.runtime.devices import Device
 from weft.runtime.fetches import Fetches
 from weft.runtime.functions import FunctionPrograms, in_order_of_creation
-from weft.runtime.placement import place
+from weft.runtime.placement import device_for, place
 from weft.runtime.recent_cache import RecentCache
 from weft.runtime.segment import can_compile
 
 _KEPT_STEPS = 256
+_ENDING_SECONDS = 5.0  # that a step which was told to stop is waited for
 
 
 class _Registered:
     """A kind of step whose parts the workers have."""
 
-    def __init__(self, parts: list[tuple[Part, Any, str]], fetches: int, fed: dict[int, int]):
-        self.parts = parts  # with the worker and the handle there
-        self.fetches = fetches
-        self.fed = fed  # fetches that are fed: index of fetch -> index of feed
+    def __init__(self) -> None:
+        self.parts: list[tuple[Part, Any, str]] = []  # with the worker and the handle there
+        self.fetches = 0
+        self.fed: dict[int, int] = {}  # fetches that are fed: index of fetch -> index of feed
+        self._lock = threading.Lock()
+        self._runs = 0
+        self._dropped = False
+
+    def begin_run(self) -> bool:
+        """Notes that the workers need the parts; False where they have been told to forget them."""
+        with self._lock:
+            self._runs += not self._dropped
+            return not self._dropped
+
+    def end_run(self) -> None:
+        with self._lock:
+            self._runs -= 1
+            unused = self._dropped and not self._runs
+        if unused:
+            self._forget()
+
+    def drop(self) -> None:
+        """Makes the workers forget the parts, once no step runs that has them."""
+        with self._lock:
+            unused = not self._dropped and not self._runs
+            self._dropped = True
+        if unused:
+            self._forget()
+
+    def _forget(self) -> None:
+        for _, worker, handle in self.parts:
+            _quietly(worker.deregister, handle)
 
 
 class ClusterMaster:
@@ -53,9 +86,9 @@ class ClusterMaster:
         self._shared = shared  # whether the session shares the state of the tasks with others
         self._with_sessions = cluster is not None or not shared
         self._devices: list[Device] = []
-        self._kinds: RecentCache = RecentCache(_KEPT_STEPS)
+        self._kinds: RecentCache = RecentCache(_KEPT_STEPS, _Registered.drop)
         self._lock = threading.Lock()
-        self._handles: list[tuple[Any, str]] = []  # of all parts that workers keep for this session
+        self._discovery: Discovery | None = None  # while the tasks are asked
         self._running: set[_Run] = set()
         self._partial: dict[str, PartialStep] = {}
         self._partial_handles = itertools.count()
@@ -64,40 +97,51 @@ class ClusterMaster:
     @property
     def devices(self) -> list[Device]:
         """The devices of all tasks, the master's own first. Waits for tasks that do not answer yet."""
-        if not self._devices:
-            with self._lock:
-                if not self._devices:
-                    self._devices = self._begin()
-        return self._devices
+        return self._devices or self._begun(self._limit())
 
-    def _begin(self) -> list[Device]:
-        found: list[Device] = []
-        limit = self._config.operation_timeout_in_ms
-        for task in sorted(self._tasks, key=lambda t: t != self._own):
-            worker = self._peers.worker(task)
-            remote = isinstance(worker, RemoteWorker)
-            devices = worker.devices(limit) if remote else worker.devices()
-            found.extend(d.renamed(task) for d in devices)
-            if self._with_sessions:
-                worker.create_session(self._handle, self._cluster, not self._shared, task)
+    def _begun(self, limit: Limit) -> list[Device]:
+        with held(self._lock, limit):
+            if not self._devices:
+                self._devices = self._begin(limit)
+            return self._devices
+
+    def _begin(self, limit: Limit) -> list[Device]:
+        tasks = sorted(self._tasks, key=lambda t: t != self._own)
+        workers = [self._peers.worker(task) for task in tasks]
+        self._discovery = Discovery(workers, tasks, self._cluster is None)
+        try:
+            if self._closed:
+                raise _closed()
+            found = self._discovery.devices(limit)
+        finally:
+            self._discovery = None
+        if self._with_sessions:
+            for task, worker in zip(tasks, workers):
+                worker.create_session(
+                    self._handle, self._cluster, not self._shared, task, limit.left_ms()
+                )
         return found
 
     # -- planning --------------------------------------------------------------------------------------
 
-    def _registered(self, graph: Any, handler: Fetches, feeds: tuple[Any, ...]) -> _Registered:
+    def _registered(
+        self, graph: Any, handler: Fetches, feeds: tuple[Any, ...], limit: Limit
+    ) -> _Registered:
+        """A kind of step, which is held until the end of a run of it."""
         key = (handler, feeds, graph._rewrites)
         found = self._kinds.get(key)
-        if found is None:
-            devices = self.devices
-            with self._lock:
+        if found is None or not found.begin_run():
+            devices = self._devices or self._begun(limit)
+            with held(self._lock, limit):
                 found = self._kinds.get(key)
-                if found is None:
-                    found = self._register(graph, handler, list(feeds), devices)
+                if found is None or not found.begin_run():
+                    found = self._register(graph, handler, list(feeds), devices, limit)
+                    found.begin_run()
                     self._kinds.put(key, found)
         return found
 
     def _register(
-        self, graph: Any, handler: Fetches, feeds: list[Any], devices: list[Device]
+        self, graph: Any, handler: Fetches, feeds: list[Any], devices: list[Device], limit: Limit
     ) -> _Registered:
         cut = set(feeds)
         fetches = handler.tensors
@@ -107,22 +151,48 @@ class ClusterMaster:
         compilable = {op: can_compile(op, functions) for op in ops}
         soft = self._config.allow_soft_placement
         placed = place(ops, devices, soft, compilable.__getitem__)
+        if len(self._tasks) > 1 and any(op.type in EXPANDABLE for op in ops):
+            step = Expansion(
+                graph,
+                ops,
+                feeds,
+                fetches,
+                handler.ops,
+                lambda op: task_of(placed[op].name),
+                lambda op, name: task_of(device_for(op, name, devices, soft).name),
+            )
+            if step.is_needed():
+                step.write()
+                graph, feeds, fetches = step.graph, step.feeds, step.fetches
+                cut = set(feeds)
+                ops = order([t._op for t in fetches if t not in cut] + step.targets, cut)
+                ops = in_order_of_creation(ops)
+                functions = FunctionPrograms(graph)
+                compilable = {op: can_compile(op, functions) for op in ops}
+                placed = place(ops, devices, soft, compilable.__getitem__)
+        colocate(ops, placed)
         bundling = [t for t in self._tasks if self._peers.worker(t).is_weft]
         parts = Partitioner(graph, ops, placed, feeds, fetches, bundling).parts.values()
-        registered = []
-        for part in parts:
-            worker = self._peers.worker(part.task)
-            handle = worker.register(self._handle, part.graph_def, self._with_sessions)
-            part.graph_def = None  # the worker has it
-            registered.append((part, worker, handle))
-            self._handles.append((worker, handle))
+        kind = _Registered()
+        try:
+            for part in parts:
+                worker = self._peers.worker(part.task)
+                handle = worker.register(
+                    self._handle, part.graph_def, self._with_sessions, limit.left_ms()
+                )
+                part.graph_def = None  # the worker has it
+                kind.parts.append((part, worker, handle))
+        except BaseException:
+            kind.drop()
+            raise
         # The part that runs in this thread comes last: the others are under way by then.
-        registered.sort(
+        kind.parts.sort(
             key=lambda item: (not isinstance(item[1], RemoteWorker), item[0].task == self._own)
         )
         index = {t: i for i, t in enumerate(feeds)}
-        fed = {i: index[t] for i, t in enumerate(fetches) if t in cut}
-        return _Registered(registered, len(fetches), fed)
+        kind.fed = {i: index[t] for i, t in enumerate(fetches) if t in cut}
+        kind.fetches = len(fetches)
+        return kind
 
     # -- steps -----------------------------------------------------------------------------------------
 
@@ -139,77 +209,78 @@ class ClusterMaster:
     ) -> list[Any]:
         """Runs a step, or a part of the one that is called `partial`, and returns the values of its fetches."""
         if self._closed:
-            raise errors.CancelledError(None, None, "Session has been closed.")
+            raise _closed()
+        limit = self._limit(options)
         if partial:
-            return self._advance(graph, partial, handler, dict(zip(feeds, values)), options)
-        kind = self._registered(graph, handler, feeds)
+            return self._advance(graph, partial, handler, dict(zip(feeds, values)), limit)
+        kind = self._registered(graph, handler, feeds, limit)
         if metadata is not None:
             metadata.Clear()
         run = _Run(kind, values, feeds, options, metadata)
+        alarm = None
         self._running.add(run)
-        timer = self._timer(run, options)
-        if step is not None:  # of the client's call: the run ends with it
-            step.holds(run)
         try:
+            if self._closed:
+                raise _closed()
+            alarm = limit.alarm(run.cancel)
+            if step is not None:  # of the client's call: the run ends with it
+                step.holds(run)
             return run.results(graph)
         finally:
             self._running.discard(run)
-            if timer is not None:
-                timer.cancel()
+            if alarm is not None:
+                alarm.cancel()
+            kind.end_run()
 
-    def _timer(self, run: Any, options: Any) -> threading.Timer | None:
-        """Ends a run when its time is up."""
-        limit = options.timeout_in_ms if options is not None else 0
-        limit = limit or self._config.operation_timeout_in_ms
-        if limit <= 0:
-            return None
-        late = errors.DeadlineExceededError(
-            None,
-            None,
-            f"Timed out waiting for notification: the step took more than {limit} ms.",
-        )
-        timer = threading.Timer(limit / 1000, run.cancel, [late])
-        timer.daemon = True
-        timer.start()
-        return timer
+    def _limit(self, options: Any = None) -> Limit:
+        """How long a call for this session may take, from now on."""
+        ms = options.timeout_in_ms if options is not None else 0
+        return Limit(ms or self._config.operation_timeout_in_ms)
 
     def begin_parts(self, graph: Any, handler: Fetches, feeds: list[Any]) -> str:
         """Begins a step that is run in parts, and returns its handle."""
-        kind = self._registered(graph, handler, tuple(feeds))
+        kind = self._registered(graph, handler, tuple(feeds), self._limit())
         handle = str(next(self._partial_handles))
         self._partial[handle] = PartialStep(kind, feeds, handler.tensors, pool)
         return handle
 
     def _advance(
-        self, graph: Any, handle: str, handler: Fetches, feeds: dict[Any, Any], options: Any
+        self, graph: Any, handle: str, handler: Fetches, feeds: dict[Any, Any], limit: Limit
     ) -> list[Any]:
         run = self._partial.get(handle)
         if run is None:
             raise errors.InvalidArgumentError(
                 None, None, "Must run PartialRunSetup before performing partial runs"
             )
-        timer = self._timer(run, options)
+        alarm = limit.alarm(run.cancel)
         try:
             return run.advance(handler.tensors, feeds, graph, _Run._told)
         finally:
-            if timer is not None:
-                timer.cancel()
-            if run.is_over:
-                self._partial.pop(handle, None)
+            if alarm is not None:
+                alarm.cancel()
+            if run.is_over and self._partial.pop(handle, None) is not None:
+                run.kind.end_run()
 
     def close(self) -> None:
         """Cancels what runs, and makes the workers forget the session."""
         self._closed = True
+        asking = self._discovery
+        if asking is not None:
+            asking.cancel(_closed())
         for run in list(self._running):
             run.cancel(errors.CancelledError(None, None, "Session was closed."))
-        for partial in list(self._partial.values()):
+        for handle, partial in list(self._partial.items()):
             partial.cancel(errors.CancelledError(None, None, "Session was closed."))
-        for worker, handle in self._handles:
-            _quietly(worker.deregister, handle)
+            if self._partial.pop(handle, None) is not None:
+                partial.kind.end_run()
         self._kinds.clear()
         if self._with_sessions and self._devices:
             for task in self._tasks:
                 _quietly(self._peers.worker(task).delete_session, self._handle)
+
+
+def _closed() -> errors.OpError:
+    return errors.CancelledError(None, None, "Session has been closed.")
 
 
 def _quietly(function: Any, *args: Any) -> None:
@@ -263,6 +334,21 @@ class _Run:
     def results(self, graph: Any) -> list[Any]:
         for i, source in self._kind.fed.items():
             self._found[i] = self._values[source]
+        try:
+            self._start(graph)
+            self._all_done.wait()
+        except BaseException as e:  # Ctrl-C, most of all
+            self.cancel(e)
+            self._all_done.wait(_ENDING_SECONDS)
+        for _, worker, _ in self._kind.parts:
+            # Where all went well a worker of weft has nothing left, and knows it.
+            if self._error is not None or not worker.is_weft:
+                worker.end_step(self._id)
+        if self._error is not None:
+            raise self._error
+        return self._found
+
+    def _start(self, graph: Any) -> None:
         last = len(self._kind.parts) - 1
         for n, (part, worker, handle) in enumerate(self._kind.parts):
             if isinstance(worker, RemoteWorker):
@@ -271,14 +357,6 @@ class _Run:
                 pool.submit(self._run_here, part, worker, handle, graph)
             else:
                 self._run_here(part, worker, handle, graph)
-        self._all_done.wait()
-        for _, worker, _ in self._kind.parts:
-            # Where all went well a worker of weft has nothing left, and knows it.
-            if self._error is not None or not worker.is_weft:
-                worker.end_step(self._id)
-        if self._error is not None:
-            raise self._error
-        return self._found
 
     def _run_here(self, part: Part, worker: Any, handle: str, graph: Any) -> None:
         try:

@@ -18,7 +18,7 @@ class PartialStep:
     """A step whose feeds come, and whose fetches are asked for, in several calls."""
 
     def __init__(self, kind: Any, feeds: list[Tensor], fetches: list[Tensor], pool: Any):
-        self._kind, self._pool = kind, pool
+        self.kind, self._pool = kind, pool
         self._feeds = {t: i for i, t in enumerate(feeds)}
         self._fetches = {t: i for i, t in enumerate(fetches)}
         self._fed: dict[Tensor, Any] = {}
@@ -70,7 +70,7 @@ class PartialStep:
             wanted = {self._fetches[t] for t in fetches}
             last = self.is_over
             calls = []
-            for part, worker, handle in self._kind.parts:
+            for part, worker, handle in self.kind.parts:
                 given = [(key, *values[i]) for i, key in part.feeds.items() if i in values]
                 keys = [key for key, i in part.fetches.items() if i in wanted]
                 if last or not self._begun or given or keys:
@@ -131,7 +131,7 @@ class PartialStep:
     def _forget(self) -> None:
         """Makes the workers forget the step, which is over."""
         if self._begun:
-            for _, worker, _ in self._kind.parts:
+            for _, worker, _ in self.kind.parts:
                 if self._error is not None or isinstance(worker, RemoteWorker):
                     worker.end_step(self._id)
 

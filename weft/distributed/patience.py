@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import time
 from collections.abc import Callable
 
@@ -14,7 +15,7 @@ _SAY_AFTER = 10.0  # seconds, and again each time they have passed
 _UNRESOLVED = 30.0  # that a name may remain unknown: the server's machine may not be there yet
 _REFUSED = 2.0  # that connections may end as soon as they begin: the server may be starting
 _FEW = 3
-_PAUSE = 0.05
+PAUSE = 0.05
 _LEAST = 0.001  # so that time passes
 
 _UNREACHED = ("failed to connect to all addresses", "DNS resolution failed", "empty address list")
@@ -60,9 +61,9 @@ class Patience:
             None, None, f"{self._who} has not answered in {self._seconds:g} seconds."
         )
 
-    def wait(self, details: str) -> None:
-        """Waits a little after an attempt that has failed; raises what ends the waiting."""
-        now = self._clock()
+    def judge(self, details: str) -> str:
+        """Why an attempt has failed; raises UnavailableError where another would be in vain."""
+        now, most = self._clock(), None
         if "DNS" in details:
             reason, most, why = "unresolved", _UNRESOLVED, "its name cannot be resolved"
         elif any(r in details for r in _REFUSALS):
@@ -71,12 +72,16 @@ class Patience:
             reason, most = "refused", _REFUSED if self._refusals >= _FEW else None
             why = f"it ends the connection; it may want other credentials than those shown, {self._shown}"
         else:
-            reason, most, why = "unreachable", None, "nothing listens there"
-        if most is not None and now - self._since.setdefault(reason, now) >= most:
+            reason, why = "silent", "nothing listens there"
+        if now - self._since.setdefault(reason, now) >= (most or math.inf):
             raise errors.UnavailableError(
                 None, None, f"{self._who} cannot be reached: {why} ({details})."
             )
-        left = self.left
+        return why
+
+    def wait(self, details: str) -> None:
+        """Waits a little after an attempt that has failed; raises what ends the waiting."""
+        why, now, left = self.judge(details), self._clock(), self.left
         if left is not None and left <= 0:
             raise errors.DeadlineExceededError(
                 None,
@@ -86,4 +91,4 @@ class Patience:
         if now - self._said >= _SAY_AFTER:
             self._said = now
             _log.warning("Still waiting for %s: %s.", self._who, why)
-        self._sleep(_PAUSE if left is None else min(_PAUSE, left + _LEAST))
+        self._sleep(PAUSE if left is None else min(PAUSE, left + _LEAST))

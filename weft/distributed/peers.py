@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
+from collections import deque
 from collections.abc import Callable
 from typing import Any
+
+from google.protobuf.unknown_fields import UnknownFieldSet
 
 from weft import proto
 from weft.distributed import addresses, rpc, wire
@@ -54,6 +58,11 @@ class Peers:
                 )
             return found
 
+    def is_later(self, task: str) -> bool:
+        """Whether a task is one of a TensorFlow that numbers the frames of loops in the later way."""
+        worker = self.worker(task)
+        return isinstance(worker, RemoteWorker) and worker.is_later()
+
     def receive(self, device: str, step_id: int, key: str, arrival: Arrival) -> None:
         """Asks the task of a device for a tensor of a step."""
         worker = self.worker(task_of(device))
@@ -68,6 +77,8 @@ class Peers:
 class RemoteWorker:
     """A worker in another process. Its methods are those of `Worker`, and the beginning of runs."""
 
+    is_here = False
+
     def __init__(
         self,
         task: str,
@@ -75,47 +86,82 @@ class RemoteWorker:
         credentials: Credentials | None = None,
         cluster: Any = None,
     ):
-        self._address, self._cluster = address, cluster
-        self.task = task
+        self.task, self.address = task, address
         self.is_weft = False  # as far as is known
-        self._stub = rpc.Stub(address, "tensorflow.WorkerService", credentials, task)
+        self._is_later: bool | None = None
+        self._credentials, self._cluster = credentials, cluster
+        self._stub = self._new_stub(False)
+        self._untold: deque[int] = deque(maxlen=_MOST_UNTOLD)
+        self._life: set[int] = set()  # the incarnations that it had when it was last asked
 
-    def devices(self, timeout_ms: int = 0) -> list[Device]:
-        """Its devices; waits for a task that does not answer yet."""
-        response = self._stub.call("GetStatus", proto.GetStatusRequest(), timeout_ms)
-        self.is_weft = any(d.physical_device_desc == WEFT for d in response.device_attributes)
-        if self._cluster is not None:
-            self._check(response.device_attributes)
+    def _new_stub(self, watched: bool) -> rpc.Stub:
+        service = "tensorflow.WorkerService"
+        return rpc.Stub(self.address, service, self._credentials, self.task, watched)
+
+    def ask_devices(self, answer: Callable[[Any], Any]) -> Any:
+        """Asks for its devices, and has it wait for a task that does not answer yet. `answer` is called
+        with them, or with an error. Returns what gives up asking."""
+        question = rpc.Question(self._stub, "GetStatus", proto.GetStatusRequest())
+
+        def came(given: Any) -> None:
+            devices = self._devices(given.device_attributes)
+            known = [self.task] == sorted({task_of(d.name) for d in devices})
+            if self._cluster is None or not self.is_weft or not known:
+                answer(devices)
+                return
+            # A question of its own: tasks of TensorFlow have no answer to it.
+            second = rpc.Question(self._stub, "GetServerDef", proto.GetStatusRequest())
+            question.goes_on_as(second)
+            second.ask(lambda theirs: agree(theirs, devices), answer)
+
+        def agree(theirs: Any, devices: list[Device]) -> None:
+            difference = addresses.disagreement(self._cluster, theirs)
+            if difference:
+                raise errors.InvalidArgumentError(
+                    None,
+                    None,
+                    f"The members of the cluster disagree: {difference}, for {self.task} at {self.address}. Give all "
+                    "tasks the same cluster.",
+                )
+            answer(devices)
+
+        question.ask(came, answer)
+        return question.cancel
+
+    def _devices(self, given: Any) -> list[Device]:
+        is_weft = self._note_kind(given)
+        if is_weft != self.is_weft:
+            self.is_weft = is_weft
+            self._stub = self._new_stub(is_weft)
         out = []
-        for d in response.device_attributes:
+        for d in given:
             if d.device_type in ("CPU", "GPU"):
                 index = int(d.name.rpartition(":")[2])
-                device = Device("", d.device_type, index, None, d.memory_limit, d.incarnation)
-                out.append(device.renamed(self.task))
+                device = Device(d.name, d.device_type, index, None, d.memory_limit, d.incarnation)
+                out.append(device)
+        life = {d.incarnation for d in out}
+        if life != self._life:
+            self._life = life
+            self._untold.clear()  # with the task went what it held
+        self._end_untold()
         return out
 
-    def _check(self, devices: Any) -> None:
-        """Raises an error where the server at the address is another task, or knows another cluster."""
-        there = next((task_of(d.name) for d in devices), self.task)
-        if there != self.task:
-            raise errors.FailedPreconditionError(
-                None,
-                None,
-                f"The members of the cluster disagree: {self.task} is at {self._address} here, but the server there "
-                f"is {there}.",
-            )
-        if not self.is_weft:
-            return
-        theirs = self._stub.call("GetServerDef", proto.GetStatusRequest(), _ASKING_MS)
-        difference = addresses.disagreement(self._cluster, theirs)
-        if difference:
-            raise errors.FailedPreconditionError(
-                None,
-                None,
-                f"The members of the cluster disagree: {difference}, at {self.task} ({self._address}).",
-            )
+    def is_later(self) -> bool:
+        """Whether it numbers the frames of loops as later TensorFlows do."""
+        if self._is_later is None:
+            request = proto.GetStatusRequest()
+            self._note_kind(self._stub.call("GetStatus", request, _ASKING_MS).device_attributes)
+        return bool(self._is_later)
 
-    def create_session(self, handle: str, cluster: Any, isolate: bool, task: str = "") -> None:
+    def _note_kind(self, devices: Any) -> bool:
+        """Learns of which kind the task is from what it tells of its devices; returns whether it is weft."""
+        # Later TensorFlows tell more of a device than this message has fields for.
+        self._is_later = any(len(UnknownFieldSet(d)) for d in devices)
+        return any(d.physical_device_desc == WEFT for d in devices)
+
+    def create_session(
+        self, handle: str, cluster: Any, isolate: bool, task: str = "", timeout_ms: int = 0
+    ) -> None:
         request = proto.CreateWorkerSessionRequest(
             session_handle=handle, isolate_session_state=isolate
         )
@@ -124,22 +170,32 @@ class RemoteWorker:
             request.server_def.protocol = "grpc"
             job, _, index = self.task[len("/job:") :].partition("/replica:0/task:")
             request.server_def.job_name, request.server_def.task_index = job, int(index)
-        self._stub.call("CreateWorkerSession", request, wait=False)
+        self._stub.call("CreateWorkerSession", request, timeout_ms, wait=False)
 
     def delete_session(self, handle: str) -> None:
         request = proto.DeleteWorkerSessionRequest(session_handle=handle)
         self._stub.call("DeleteWorkerSession", request, _CLOSING_MS, wait=False)
 
-    def register(self, session_handle: str, graph_def: Any, created: bool) -> str:
+    def register(
+        self, session_handle: str, graph_def: Any, created: bool, timeout_ms: int = 0
+    ) -> str:
         request = proto.RegisterGraphRequest(
             session_handle=session_handle,
             graph_def=graph_def,
             create_worker_session_called=created,
         )
-        return self._stub.call("RegisterGraph", request, wait=False).graph_handle
+        return self._stub.call("RegisterGraph", request, timeout_ms, wait=False).graph_handle
 
     def deregister(self, handle: str) -> None:
         self._stub.tell("DeregisterGraph", proto.DeregisterGraphRequest(graph_handle=handle))
+
+    def greet(self, timeout_ms: int) -> None:
+        """Fails unless the task answers in time."""
+        self._stub.call("GetStatus", proto.GetStatusRequest(), timeout_ms, wait=False)
+
+    def begin(self, method: str, request: Any) -> Any:
+        """Begins a call of a task that may not be there yet, and returns its future."""
+        return self._stub.start(method, request, wait=True)
 
     def start(self, request: Any) -> Any:
         """Begins the run of a part, and returns the call's future."""
@@ -184,23 +240,27 @@ class RemoteWorker:
             if error is not None:
                 arrival.finish(error=rpc.error_of_call(error))
                 return
-            response = future.result()
-            if response.is_dead:
-                arrival.finish(
-                    error=errors.UnimplementedError(
-                        None, None, f"A dead tensor has come from {self.task}: {key}"
-                    )
-                )
-                return
             try:
-                arrival.finish(wire.unpack(response))
+                arrival.finish(wire.unpack(future.result()))
             except errors.OpError as e:
                 arrival.finish(error=e)
 
         future.add_done_callback(came)
 
     def end_step(self, step_id: int) -> None:
-        self._stub.tell("CleanupGraph", proto.CleanupGraphRequest(step_id=step_id))
+        def told(came: bool) -> None:
+            if not came:
+                self._untold.append(step_id)
+            elif self._untold:
+                self._end_untold()
+
+        self._stub.tell("CleanupGraph", proto.CleanupGraphRequest(step_id=step_id), told)
+
+    def _end_untold(self) -> None:
+        """Tells of the steps that have ended while the task could not be reached: it may hold what they sent."""
+        for _ in range(len(self._untold)):
+            with contextlib.suppress(IndexError):
+                self.end_step(self._untold.popleft())
 
     def forget(self, containers: Any) -> None:
         request = proto.CleanupAllRequest(container=list(containers))
@@ -211,7 +271,7 @@ def name_of_server(address: str, credentials: Credentials | None) -> str:
     """The task whose server is at an address, "" where none answers."""
     stub = rpc.Stub(address, "tensorflow.WorkerService", credentials)
     try:
-        response = stub.call("GetStatus", proto.GetStatusRequest(), _ASKING_MS, wait=False)
+        response = stub.call("GetStatus", proto.GetStatusRequest(), _CALLING_MS, wait=False)
     except errors.OpError:
         return ""
     finally:
@@ -220,4 +280,6 @@ def name_of_server(address: str, credentials: Credentials | None) -> str:
 
 
 _CLOSING_MS = 5000
-_ASKING_MS = 1000
+_ASKING_MS = 10_000
+_CALLING_MS = 1000
+_MOST_UNTOLD = 1000

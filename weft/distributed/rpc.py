@@ -9,6 +9,7 @@ gRPC is imported by the first server or the first target that is used.
 from __future__ import annotations
 
 import concurrent.futures
+import os
 import queue
 import re
 import threading
@@ -18,7 +19,7 @@ from typing import Any
 from weft import proto
 from weft.distributed import addresses, wire
 from weft.distributed.credentials import Credentials
-from weft.distributed.patience import Patience, never_sent
+from weft.distributed.patience import PAUSE, Patience, never_sent
 from weft.framework import errors
 
 # A message may be as large as protobuf lets it be. Two servers never share a port.
@@ -31,14 +32,37 @@ _CHANNEL_OPTIONS = [
     *_OPTIONS,
     (_MOST_BYTES, -1),
     # A task that comes back is found soon, not after minutes.
-    ("grpc.min_reconnect_backoff_ms", 100),
     ("grpc.initial_reconnect_backoff_ms", 100),
-    ("grpc.max_reconnect_backoff_ms", 1000),
+    ("grpc.max_reconnect_backoff_ms", 500),
+    # How long a connection may take to come about, in spite of the name: what is longer is tried again.
+    ("grpc.min_reconnect_backoff_ms", 2000),
     ("grpc.enable_http_proxy", 0),
     ("grpc.use_local_subchannel_pool", 1),
 ]
+
+
+def _keepalive() -> list[tuple[str, int]]:
+    """Who says nothing for a while is asked for a sign of life, and given up when none comes: a host that is
+    gone, or a cut network, closes no connection."""
+    ms = int(float(os.environ.get("WEFT_KEEPALIVE_SECONDS", "30")) * 1000)
+    return [("grpc.keepalive_time_ms", ms), ("grpc.keepalive_timeout_ms", ms)] if ms > 0 else []
+
+
+def _server_options() -> list[tuple[str, int]]:
+    # A client may ask for signs of life as often as it likes. TensorFlow's servers hang up on one that does.
+    return [*_OPTIONS, *_keepalive(), ("grpc.http2.max_ping_strikes", 0)]
+
+
+def _channel_options(watched: bool) -> list[tuple[str, int]]:
+    if not watched:
+        return _CHANNEL_OPTIONS
+    return [*_CHANNEL_OPTIONS, *_keepalive(), ("grpc.http2.max_pings_without_data", 0)]
+
+
 _LONGEST_TEXT = 3072  # of an error in a status: headers are limited
 _MOST_THREADS = 2048
+_TELLING_MS = 10_000
+_IDLE_SECONDS = 5.0  # after which a thread ends that has nothing to do
 
 
 class DaemonPool(concurrent.futures.Executor):
@@ -70,7 +94,15 @@ class DaemonPool(concurrent.futures.Executor):
 
     def _run(self) -> None:
         while True:
-            item = self._work.get()
+            try:
+                item = self._work.get(timeout=_IDLE_SECONDS)
+            except queue.Empty:
+                with self._lock:
+                    if self._idle <= 0:  # work is on its way to this thread
+                        continue
+                    self._idle -= 1
+                    self._threads -= 1
+                return
             if item is None:
                 return
             future, function, args, kwargs = item
@@ -163,7 +195,7 @@ class Listener:
         import grpc
 
         guards = [_guard(credentials)] if credentials is not None and credentials.token else []
-        options = [*_OPTIONS, (_MOST_BYTES, most_bytes)]
+        options = [*_server_options(), (_MOST_BYTES, most_bytes)]
         self._server = grpc.server(DaemonPool(), options=options, interceptors=guards)
         self.port = port
         for host in hosts:  # where a port is to be found, that of the first serves for all
@@ -202,7 +234,10 @@ class Listener:
 
 
 class Stub:
-    """The methods of a service at an address."""
+    """The methods of a service at an address.
+
+    A call to one that is `watched`, which takes a server of weft, fails when its host is gone without a word.
+    """
 
     def __init__(
         self,
@@ -210,14 +245,16 @@ class Stub:
         service: str,
         credentials: Credentials | None = None,
         who: str = "",
+        watched: bool = False,
     ):
         import grpc
 
         self._failure = grpc.RpcError
+        options = _channel_options(watched)
         if credentials is None:
-            self._channel = grpc.insecure_channel(address, options=_CHANNEL_OPTIONS)
+            self._channel = grpc.insecure_channel(address, options=options)
         else:
-            self._channel = credentials.channel(address, _CHANNEL_OPTIONS)
+            self._channel = credentials.channel(address, options)
         self._metadata = credentials.metadata if credentials is not None else None
         self._who = f"{who or 'the server'} at {address}"  # in errors
         self._shown = "which are none" if credentials is None else repr(credentials)
@@ -250,19 +287,79 @@ class Stub:
                 raise errors.CancelledError(None, None, "The channel was closed.") from None
             patience.wait(details)
 
-    def start(self, method: str, request: Any, wait: bool = False) -> Any:
+    def start(self, method: str, request: Any, wait: bool = False, timeout_ms: int = 0) -> Any:
         """Begins a call and returns its future."""
-        return self._calls[method].future(request, metadata=self._metadata, wait_for_ready=wait)
+        limit = timeout_ms / 1000 if timeout_ms > 0 else None
+        return self._calls[method].future(
+            request, timeout=limit, metadata=self._metadata, wait_for_ready=wait
+        )
 
-    def tell(self, method: str, request: Any) -> None:
-        """Makes a call whose answer nobody waits for."""
-        future = self.start(method, request)
+    def tell(self, method: str, request: Any, then: Callable[[bool], Any] | None = None) -> None:
+        """Makes a call whose answer nobody waits for; `then` is told whether it came."""
+        future = self.start(method, request, timeout_ms=_TELLING_MS)
         self._told.add(future)  # a call that nobody holds is cancelled
-        future.add_done_callback(self._told.discard)
+
+        def done(future: Any) -> None:
+            self._told.discard(future)
+            if then is not None:
+                then(future.code().value[0] == errors.OK)
+
+        future.add_done_callback(done)
 
     def close(self) -> None:
         self._closed = True
         self._channel.close()
+
+
+class Question:
+    """A call that is made again until somebody is there to answer it."""
+
+    def __init__(self, stub: Stub, method: str, request: Any):
+        self._stub, self._method, self._request = stub, method, request
+        self._patience = Patience(stub._who, stub._shown)
+        self._lock = threading.Lock()
+        self._cancelled = False
+        self._cancel: Callable[[], Any] = lambda: None
+
+    def ask(self, came: Callable[[Any], Any], failed: Callable[[Any], Any]) -> None:
+        """Hands the response to `came`, or the error to `failed`; also that of `came`."""
+        future = self._stub.start(self._method, self._request)
+        self._now_cancelled_by(future.cancel)
+
+        def done(future: Any) -> None:
+            try:
+                if not future.cancelled() and future.exception() is not None:
+                    details = future.exception().details() or ""
+                    if never_sent(details):
+                        self._patience.judge(details)
+                        again = threading.Timer(PAUSE, self.ask, (came, failed))
+                        again.daemon = True
+                        again.start()
+                        self._now_cancelled_by(again.cancel)
+                        return
+                came(result_of(future))
+            except Exception as e:
+                failed(wire.as_op_error(e))
+
+        future.add_done_callback(done)
+
+    def _now_cancelled_by(self, cancel: Callable[[], Any]) -> None:
+        with self._lock:
+            self._cancel = cancel
+            cancelled = self._cancelled
+        if cancelled:
+            cancel()
+
+    def goes_on_as(self, other: Question) -> None:
+        """Whoever cancels this question cancels the other."""
+        self._now_cancelled_by(other.cancel)
+
+    def cancel(self) -> None:
+        """Gives up asking."""
+        with self._lock:
+            self._cancelled = True
+            cancel = self._cancel
+        cancel()
 
 
 def result_of(future: Any) -> Any:

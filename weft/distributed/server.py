@@ -16,10 +16,12 @@ import weakref
 from collections.abc import Iterable
 from typing import Any
 
+from weft import proto
 from weft.distributed import addresses, remote_master, rpc
 from weft.distributed.cluster_master import ClusterMaster
 from weft.distributed.cluster_spec import ClusterSpec
 from weft.distributed.credentials import Credentials, credentials_of
+from weft.distributed.group_leader import GroupLeader, collectives_of
 from weft.distributed.limits import Limits
 from weft.distributed.master import Master
 from weft.distributed.peers import Peers, name_of_server
@@ -37,8 +39,6 @@ _lock = threading.Lock()
 def _server_def(
     server_or_cluster_def: Any, job_name: Any, task_index: Any, protocol: Any, config: Any
 ) -> Any:
-    from weft import proto
-
     given = server_or_cluster_def
     out = proto.ServerDef()
     if isinstance(given, proto.ServerDef):
@@ -112,7 +112,6 @@ class Server:
                 None,
                 f"No server factory registered for the given ServerDef: protocol {self._def.protocol!r}",
             )
-        self.store = ResourceStore()
         self.task = (self._def.job_name, self._def.task_index)
         # Tells this life of the task from its others: state does not outlive a server.
         self.incarnation = secrets.randbits(63)
@@ -128,6 +127,8 @@ class Server:
             if job.name == self._def.job_name:
                 job.tasks[self._def.task_index] = self.address
         self.peers = self.peers_of(self._def.cluster, own=True)
+        self.leader = GroupLeader(self.address)
+        self.store = ResourceStore(collectives_of(self, self.leader))
         self._targets: weakref.WeakSet[Any] = weakref.WeakSet()  # of this process's sessions here
         self.master, self.worker = Master(self), Worker(self)
         self._listener.serve("tensorflow.MasterService", self.master)
@@ -207,14 +208,23 @@ class Server:
 
     def target_of(self, config: Any) -> Any:
         """The target of a session of this process."""
+        config = self.with_defaults(config)
         wanted = _Wanted(self, config)
         target: Any
         if all(a == self.address or _reached(a) is not None for a in wanted.tasks.values()):
-            target = InProcessTarget(self, wanted)
+            target = InProcessTarget(self, wanted, config)
         else:
             target = ClusterTarget(self, wanted, config)
         self._targets.add(target)
         return target
+
+    def with_defaults(self, config: Any) -> Any:
+        """The configuration of a session, where it says nothing the server's."""
+        out = proto.ConfigProto()
+        out.CopyFrom(self._def.default_session_config)
+        if config is not None:
+            out.MergeFrom(config)
+        return out
 
     def end_targets(self) -> None:
         """Ends the sessions of this process: their next steps are told so."""
@@ -238,6 +248,7 @@ class Server:
                 del _servers[self.address]
         self._listener.stop()
         self.worker.stop()
+        self.store.collectives.close()
         self._stopped.set()
 
     def join(self) -> None:
@@ -321,15 +332,17 @@ class InProcessTarget:
 
     master = None
 
-    def __init__(self, master: Server, wanted: _Wanted):
-        self.default_config = master.server_def.default_session_config
+    def __init__(self, master: Server, wanted: _Wanted, config: Any):
+        self.config = config
         self.devices: list[Device] = []
         self._stores: dict[str, ResourceStore] = {}
         self._own: list[ResourceStore] = []
         first: list[Device] = []
         for task, address in wanted.tasks.items():
             server = master if address == master.address else _servers[address]
-            store = server.store if wanted.shared else ResourceStore()
+            store = server.store
+            if not wanted.shared:
+                store = ResourceStore(store.collectives)
             if not wanted.shared:
                 self._own.append(store)
             devices = [d.renamed(task) for d in server.worker.devices()]
@@ -361,6 +374,7 @@ class RemoteTarget:
     """A cluster whose master is in another process."""
 
     def __init__(self, name: str, config: Any):
+        self.config = config
         self.master = remote_master.RemoteMaster(name, config, _credentials_at(_address(name)))
         self.main_store = self.master.main_store
 
@@ -376,6 +390,7 @@ class ClusterTarget:
     """A cluster with tasks in other processes, as a session at a server of this process sees it."""
 
     def __init__(self, server: Server, wanted: _Wanted, config: Any):
+        self.config = config
         peers = server.peers if wanted.given is None else server.peers_of(wanted.given)
         self.master = ClusterMaster(
             peers, wanted.own, config, list(wanted.tasks), wanted.given, wanted.shared

@@ -8,13 +8,16 @@ from __future__ import annotations
 import itertools
 import secrets
 import threading
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Any
 
 from weft import proto
-from weft.distributed import limits, rpc, transfers, wire
+from weft.distributed import limits, rpc, transfers, wire  # noqa: F401  (the operations of transfers)
+from weft.distributed.frames import frame_id
+from weft.distributed.group_leader import CollectiveCalls, GroupLeader
 from weft.distributed.open_step import OpenStep
 from weft.distributed.partition import task_of
+from weft.engine.dataflow import RECEIVES, SENDS
 from weft.framework import errors
 from weft.framework.graph import Graph
 from weft.framework.importer import extend_graph
@@ -52,9 +55,9 @@ class _Part:
         self._steps: set[Any] = set()
         feeds, fetches, targets = {}, {}, []
         for op in graph._ops.values():
-            if op._attrs.get("client_terminated") and op.type in transfers.RECEIVES:
+            if op._attrs.get("client_terminated") and op.type in RECEIVES:
                 feeds[_key(op)] = op._outputs[0]
-            elif op._attrs.get("client_terminated") and op.type in transfers.SENDS:
+            elif op._attrs.get("client_terminated") and op.type in SENDS:
                 fetches[_key(op)] = op._inputs[0]
             else:
                 targets.append(op)
@@ -96,9 +99,11 @@ class Worker:
     """The worker of one task."""
 
     is_weft = True
+    is_here = True
 
     def __init__(self, server: Any):
         self._server = server
+        self.leader: GroupLeader = server.leader
         self.task = "/job:%s/replica:0/task:%d" % server.task
         self._sessions: dict[str, _Session] = {}
         self._shared = _Session(server.store, self.task, self.devices(), server.peers, False)
@@ -111,6 +116,10 @@ class Worker:
         self._open: dict[int, OpenStep] = {}  # steps that are run in parts
         self._lock = threading.Lock()
 
+    @property
+    def address(self) -> str:
+        return self._server.address
+
     def devices(self) -> list[Device]:
         return self._server.devices(*self._server.task)
 
@@ -118,9 +127,17 @@ class Worker:
     def server_def(self) -> Any:
         return self._server.server_def
 
+    def greet(self, timeout_ms: int) -> None:
+        """A worker of this process is there."""
+
+    def ask_devices(self, answer: Callable[[Any], Any]) -> None:
+        answer(self.devices())
+
     # -- sessions and graphs ---------------------------------------------------------------------------
 
-    def create_session(self, handle: str, cluster: Any, isolate: bool, task: str = "") -> None:
+    def create_session(
+        self, handle: str, cluster: Any, isolate: bool, task: str = "", timeout_ms: int = 0
+    ) -> None:
         """Begins a master's session, with a cluster of its own where one is given."""
         peers, devices = self._server.peers, self._shared.devices
         if cluster is not None:
@@ -128,7 +145,7 @@ class Worker:
             devices = [d.renamed(task) for d in devices]
             self._lives.update((d.name, d.incarnation) for d in devices)
         limits.hold("sessions", self._server.limits.sessions, len(self._sessions))
-        store = ResourceStore() if isolate else self._server.store
+        store = ResourceStore(self._server.store.collectives) if isolate else self._server.store
         self._sessions[handle] = _Session(store, task or self.task, devices, peers, isolate)
 
     def delete_session(self, handle: str) -> None:
@@ -141,7 +158,9 @@ class Worker:
         if session.own:
             session.store.close()
 
-    def register(self, session_handle: str, graph_def: Any, created: bool) -> str:
+    def register(
+        self, session_handle: str, graph_def: Any, created: bool, timeout_ms: int = 0
+    ) -> str:
         """Takes a part of a graph, and returns its handle."""
         session = self._shared
         if created:
@@ -343,6 +362,13 @@ class _Transfers:
         self.send = rendezvous.send
         self._rendezvous, self._session, self._step_id = rendezvous, session, step_id
 
+    def where(self, position: Any, device: str) -> str:
+        """Where in loops a tensor is that is sent to, or received from, the task of a device."""
+        if position is None:
+            return "0:0"
+        path, iteration = position
+        return f"{frame_id(path, self._session.peers.is_later(task_of(device)))}:{iteration}"
+
     def receive(self, device: str, key: str) -> Arrival:
         """A tensor that is sent here, or at the task of another device."""
         if task_of(device) == self._session.task:
@@ -352,11 +378,12 @@ class _Transfers:
         return arrival
 
 
-class WorkerService:
+class WorkerService(CollectiveCalls):
     """A worker's form on the wire."""
 
     def __init__(self, worker: Worker):
         self._worker = worker
+        self._leader = worker.leader
 
     def get_status(self, request: Any, call: Any) -> Any:
         from weft.distributed.master import describe
@@ -376,7 +403,9 @@ class WorkerService:
     def create_worker_session(self, request: Any, call: Any) -> Any:
         server = request.server_def
         cluster = server.cluster if server.cluster.job else None
-        task = f"/job:{server.job_name}/replica:0/task:{server.task_index}"
+        task = ""
+        if cluster is not None:
+            task = f"/job:{server.job_name}/replica:0/task:{server.task_index}"
         self._worker.create_session(
             request.session_handle, cluster, request.isolate_session_state, task
         )

@@ -102,9 +102,11 @@ class TFRecordWriter:
 
     def write(self, record: Any) -> None:
         """Writes one record, bytes."""
-        if not isinstance(record, (bytes, bytearray, memoryview)):
-            raise TypeError(f"expected bytes, {type(record).__name__} found")
-        self._open().write(bytes(record))
+        if type(record) is not bytes:
+            if not isinstance(record, (bytes, bytearray, memoryview)):
+                raise TypeError(f"expected bytes, {type(record).__name__} found")
+            record = bytes(record)
+        (self._file or self._open()).write(record)
 
     def flush(self) -> None:
         """Hands what has been written to the operating system."""
@@ -124,4 +126,4 @@ def tf_record_iterator(path: Any, options: Any = None) -> Iterator[bytes]:
     name = file_system.path_text(path)
     with compression.opened_for_reading(file_system.open_file(name, "rb"), kind) as stream:
         with file_system.translated(name):
-            yield from record_format.read_records(stream)
+            yield from record_format.Records(stream)

@@ -18,6 +18,7 @@ from weft.framework import errors
 
 _SCHEME = re.compile(r"([a-zA-Z][a-zA-Z0-9+.\-]*)://")
 BUFFER = 512 * 1024
+WRITE_BUFFER = 256 * 1024
 
 # What a number of the operating system is called among the status codes; all others are UNKNOWN.
 _STATUS = {
@@ -95,7 +96,7 @@ class LocalFiles:
     """The files of this machine."""
 
     def open(self, path: str, mode: str) -> Any:
-        return open(path, mode, buffering=BUFFER if mode == "rb" else -1)
+        return open(path, mode, buffering=BUFFER if mode == "rb" else WRITE_BUFFER)
 
     def exists(self, path: str) -> bool:
         return os.path.exists(path)

@@ -14,6 +14,7 @@ from weft.framework import errors
 _checksum = google_crc32c.value
 _HEADER = struct.Struct("<QI")
 _FOOTER = struct.Struct("<I")
+_pack_footer = _FOOTER.pack
 HEADER_SIZE, FOOTER_SIZE = _HEADER.size, _FOOTER.size
 
 
@@ -34,38 +35,75 @@ def _header(length: int) -> bytes:
 
 def framed(record: bytes) -> bytes:
     """A record as it stands in a file."""
-    return b"".join((_header(len(record)), record, _FOOTER.pack(masked_crc(record))))
+    crc = _checksum(record)
+    footer = _pack_footer(((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF)  # `masked`, inline
+    return b"".join((_header(len(record)), record, footer))
 
 
 def corrupted(offset: int, why: str = "corrupted record") -> errors.DataLossError:
     return errors.DataLossError(None, None, f"{why} at {offset}")
 
 
-def read_record(stream: Any, offset: int) -> bytes | None:
-    """The record that begins where a stream of bytes is, `offset` bytes into the file; None at the end."""
-    header = stream.read(HEADER_SIZE)
-    if not header:
-        return None
-    if len(header) < HEADER_SIZE:
-        raise corrupted(offset, "truncated record")
-    length, crc = _HEADER.unpack(header)
-    if header != _header(length):
-        raise corrupted(offset)
-    try:
-        data = stream.read(length + FOOTER_SIZE)
-    except (OverflowError, MemoryError):
-        raise corrupted(offset) from None
-    if len(data) < length + FOOTER_SIZE:
-        raise corrupted(offset, "truncated record")
-    record = data[:length]
-    if _FOOTER.unpack_from(data, length)[0] != masked_crc(record):
-        raise corrupted(offset)
-    return record
+class Records:
+    """The records of a stream of bytes, in order, read by the block; `offset` is where in the file the next begins."""
 
+    _BLOCK = 256 * 1024
 
-def read_records(stream: Any) -> Iterator[bytes]:
-    """The records of a stream of bytes, in order."""
-    offset = 0
-    while (record := read_record(stream, offset)) is not None:
-        yield record
-        offset += HEADER_SIZE + len(record) + FOOTER_SIZE
+    def __init__(self, stream: Any, offset: int = 0):
+        self._stream, self.offset = stream, offset
+        self._data, self._at = b"", 0  # what was read, and where in it the next record begins
+
+    def __iter__(self) -> Iterator[bytes]:
+        while records := self.some(1024):
+            yield from records
+
+    def some(self, most: int) -> list[bytes]:
+        """The next records: one, or what follows it in memory; none at the end. What is wrong with a record is raised
+        when it is the first."""
+        found: list[bytes] = []
+        data, at = self._data, self._at
+        start = at
+        try:
+            while len(found) < most:
+                stop = at + HEADER_SIZE
+                if stop <= len(data):
+                    header = data[at:stop]
+                    length = _HEADER.unpack(header)[0]
+                    if header != _header(length):
+                        raise corrupted(self.offset + at - start)
+                    end = stop + length
+                    if end + FOOTER_SIZE <= len(data):
+                        record = data[stop:end]
+                        if _FOOTER.unpack_from(data, end)[0] != masked(_checksum(record)):
+                            raise corrupted(self.offset + at - start)
+                        found.append(record)
+                        at = end + FOOTER_SIZE
+                        continue
+                    stop = end + FOOTER_SIZE
+                if found:
+                    break
+                if not self._read(stop - len(data)):
+                    if self._at == len(self._data):
+                        break
+                    raise corrupted(self.offset, "truncated record")
+                data, at = self._data, self._at
+                start = at
+        except errors.DataLossError:
+            if not found:
+                raise
+        self._at, self.offset = at, self.offset + at - start
+        return found
+
+    def _read(self, missing: int) -> bool:
+        """Reads some more bytes, at least as many as are missing unless the stream ends; False if it has."""
+        # Not more than there are: behind a pipe somebody may wait for us before he writes the next record.
+        read = getattr(self._stream, "read1", None) or self._stream.read
+        parts = [self._data[self._at :]]
+        try:
+            while missing > 0 and (more := read(max(missing, self._BLOCK))):
+                parts.append(more)
+                missing -= len(more)
+        except (OverflowError, MemoryError):
+            raise corrupted(self.offset) from None
+        self._data, self._at = b"".join(parts), 0
+        return missing <= 0

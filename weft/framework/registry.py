@@ -69,6 +69,8 @@ class OpDecl:
         )
         self.kernel: Callable | None = None
         self.xla_kernel: Callable | None = None
+        self.rows_kernel: Callable | None = None
+        self.rows_inputs: frozenset[str] = frozenset()
         self.shape_rule: Callable | None = None
         self.gradient_rule: Callable | None = None
         self._signature: _signature.Signature | None = None
@@ -116,6 +118,22 @@ class OpDecl:
             return kernel
 
         return register
+
+    def rows(self, *inputs: str) -> Callable[[Callable], Callable]:
+        """Registers a kernel for many runs at once, which differ in `inputs`: these come with an axis more, and so do
+        the outputs go, or as a list of one for each run. Where it fails, in whatever words, runs are made one by one.
+        """
+
+        def register(kernel: Callable) -> Callable:
+            self.rows_kernel, self.rows_inputs = kernel, frozenset(inputs)
+            return kernel
+
+        return register
+
+    def elementwise(self, *inputs: str) -> OpDecl:
+        """States that the kernel does for many runs at once, since it does the same to each element of `inputs`."""
+        self.rows(*inputs)(self.kernel)  # type: ignore[arg-type]
+        return self
 
     def not_differentiable(self) -> OpDecl:
         """States that no gradient flows through the op."""
@@ -184,7 +202,7 @@ def all_ops() -> dict[str, OpDecl]:
 
 def wanted_keywords(function: Callable) -> tuple[str, ...]:
     """The keyword-only parameters of a kernel or rule: the attributes that it asks for."""
-    code = function.__code__
+    code = inspect.unwrap(function).__code__
     first = code.co_argcount
     return code.co_varnames[first : first + code.co_kwonlyargcount]
 

@@ -2,6 +2,7 @@
 # ruff: noqa: F401
 
 import weft.ops.audio.features
+import weft.ops.collectives.operations
 import weft.ops.ctc.decoders
 import weft.ops.ctc.edit_distance
 import weft.ops.ctc.loss

@@ -12,8 +12,11 @@ import numpy as np
 
 from weft.engine import interpreter
 from weft.engine.cell import Cell, on_host
+from weft.engine.dataflow import DEAD
 from weft.framework import errors
 from weft.ops.queues.waiting import wait_for_one
+from weft.runtime.alarm import Alarm, Limit
+from weft.runtime.dead_values import Around
 from weft.runtime.plan import Host, Plan
 from weft.runtime.resources import DEFAULT_CONTAINER
 from weft.runtime.step_stats import ConstantNode, Recorder
@@ -139,7 +142,7 @@ def run(
     for slot, value in zip(plan.feed_slots, feeds):
         values[slot] = value
     session._steps.add(step)
-    timer = _timer(step, session, options)
+    alarm = _alarm(step, session, options)
     recorder = None
     if options is not None and metadata is not None and options.trace_level:
         recorder = Recorder()
@@ -152,8 +155,8 @@ def run(
     finally:
         session._steps.discard(step)
         step.end()
-        if timer is not None:
-            timer.cancel()
+        if alarm is not None:
+            alarm.cancel()
     if metadata is not None:
         metadata.Clear()
         if recorder is not None:
@@ -200,6 +203,7 @@ def run_item(item: Any, values: list[Any], here: Any) -> None:
     """Runs one step of a plan; `PutOff` is raised by what would have to wait."""
     if type(item) is Host:
         node = here.node = item.node
+        here.device = item.device
         if node.inputs:
             _to_numpy(node.inputs, values)
         here.may_put_off = node
@@ -234,28 +238,27 @@ def _run_around(plan: Plan, item: Any, waiting: Any, values: list[Any], ctx: Any
                 ctx.step.wait_for(list(put_off.values()))
             for item, waiting in list(put_off.items()):
                 if waiting.done:
-                    interpreter.finish_node(item.node, waiting, values)
+                    try:
+                        interpreter.finish_node(item.node, waiting, values)
+                    except interpreter.PutOff as e:
+                        put_off[item] = e.waiting
+                        continue
                     del put_off[item]
                     missing.discard(item)
+                    if any(s >= 0 and values[s] is DEAD for s in item.node.outputs):
+                        run = run if type(run) is Around else Around(run)
+                        run.dead.add(item.node.op)
     finally:
         for waiting in put_off.values():
             waiting.cancel()
 
 
-def _timer(step: Step, session: Any, options: Any) -> threading.Timer | None:
+def _alarm(step: Step, session: Any, options: Any) -> Alarm | None:
     """Stops the step when its time is up."""
-    limit = options.timeout_in_ms if options is not None else 0
-    if not limit and session._config is not None:
-        limit = session._config.operation_timeout_in_ms
-    if limit <= 0:
-        return None
-    error = errors.DeadlineExceededError(
-        None, None, f"Timed out waiting for notification: the step took more than {limit} ms."
-    )
-    timer = threading.Timer(limit / 1000, step.cancel, [error])
-    timer.daemon = True
-    timer.start()
-    return timer
+    ms = options.timeout_in_ms if options is not None else 0
+    if not ms and session._config is not None:
+        ms = session._config.operation_timeout_in_ms
+    return Limit(ms).alarm(step.cancel) if ms > 0 else None
 
 
 def _run_recorded(plan: Plan, values: list[Any], ctx: Any, recorder: Recorder) -> None:
@@ -278,7 +281,7 @@ def _run_recorded(plan: Plan, values: list[Any], ctx: Any, recorder: Recorder) -
 def _run_item_recorded(recorder: Recorder, item: Any, values: list[Any], here: Any) -> None:
     if type(item) is Host:
         _to_numpy(item.node.inputs, values)
-        here.may_put_off = item.node
+        here.may_put_off, here.device = item.node, item.device
         _timed(item.device.name, item.node, values, here, recorder)
         return
     if item.ready:
@@ -356,6 +359,11 @@ def fetched(value: Any, ctx: Any, tensor: Any) -> Any:
     if hasattr(value, "unsafe_buffer_pointer"):
         array = np.array(value)
         return array[()] if array.ndim == 0 else array
+    if value is DEAD:
+        op = tensor.op
+        raise errors.InvalidArgumentError(
+            op.node_def, op, f"The tensor returned for {tensor.name} was not valid: it is dead."
+        )
     if tensor._dtype._is_ref_dtype:
         # A handle as older graphs have it: what is shown of it says where the resource is, and its name.
         return np.array([DEFAULT_CONTAINER.encode(), getattr(value, "name", "").encode()], object)

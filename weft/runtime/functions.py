@@ -15,6 +15,11 @@ from weft.framework.func_graph import has_effect
 from weft.framework.operation import Operation
 from weft.framework.tensor import Tensor
 
+# Those that TensorFlow takes for stateless when it saves an iterator, or looks into.
+_AS_STATELESS = frozenset(
+    "Assert Print PrintV2 Timestamp If While LookupTableFindV2 LookupTableSize LookupTableSizeV2".split()
+)
+
 
 class FunctionPrograms:
     """Programs of library functions, made at their first call."""
@@ -26,6 +31,7 @@ class FunctionPrograms:
         self._local: weakref.WeakValueDictionary[str, CutFunction] = weakref.WeakValueDictionary()
         self._gradients: dict[str, str] = {}
         self._callables: dict[Any, tuple[Any, Any]] = {}
+        self._rows: dict[Any, Any] = {}  # by what calls, and how many arguments rows share
 
     def program(self, name: str) -> Program:
         """The program of a function; NotFoundError if the library has none of that name."""
@@ -71,9 +77,21 @@ class FunctionPrograms:
         if found is None or found[0] is not function:
             from weft.runtime.function_call import FunctionCall
 
-            call = FunctionCall(function, resources, self)
-            found = self._callables[key] = (function, lambda args: [to_host(v) for v in call(args)])
-        return found[1]
+            found = self._callables[key] = (function, FunctionCall(function, resources, self))
+        call = found[1]
+        return lambda args: [to_host(v) for v in call(args)]
+
+    def on_rows(self, name: str, resources: Any, shared: int) -> Any:
+        """A function to be called on many rows at once, which share the last arguments."""
+        from weft.runtime.function_rows import FunctionRows
+
+        self.callable(name, resources)
+        call = self._callables[name, id(resources)][1]
+        key = (call, shared)
+        found = self._rows.get(key)
+        if found is None:
+            found = self._rows[key] = FunctionRows(call, shared)
+        return found
 
     @property
     def stays_interpreted(self) -> bool:
@@ -113,6 +131,26 @@ class FunctionPrograms:
     def is_compilable(self, name: str) -> bool:
         """Whether XLA can take all of a function."""
         return not self._why_function(name)
+
+    def stateful_op(self, name: str) -> str:
+        """The type of the first operation of a function, or of one that it calls, whose state lies outside of it, so
+        that saving what calls it saves too little; "" where there is none."""
+        seen, rest = set(), [name]
+        while rest:
+            name = rest.pop()
+            if name in seen:
+                continue
+            seen.add(name)
+            for node in self.program(name).nodes:
+                kind = node.decl.name
+                if (
+                    node.decl.stateful
+                    and kind not in _AS_STATELESS
+                    and not kind.endswith(("Dataset", "DatasetV2"))
+                ):
+                    return kind
+                rest += called_functions(node.op)
+        return ""
 
     def _why_function(self, name: str) -> str:
         try:

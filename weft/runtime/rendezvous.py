@@ -12,9 +12,11 @@ from typing import Any
 from weft.framework import errors
 
 
-def key_of(send_device: str, incarnation: int, recv_device: str, name: str) -> str:
-    """The key of a tensor, as TensorFlow writes it. Frames and iterations of loops are not crossed."""
-    return f"{send_device};{incarnation & 0xFFFFFFFFFFFFFFFF:016x};{recv_device};{name};0:0"
+def key_of(
+    send_device: str, incarnation: int, recv_device: str, name: str, where: str = "0:0"
+) -> str:
+    """The key of a tensor, as TensorFlow writes it. `where` in loops it is: the frame's number, and the iteration."""
+    return f"{send_device};{incarnation & 0xFFFFFFFFFFFFFFFF:016x};{recv_device};{name};{where}"
 
 
 class Arrival:

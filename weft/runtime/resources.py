@@ -12,11 +12,22 @@ DEFAULT_CONTAINER = "localhost"
 class ResourceStore:
     """Everything that keeps state between steps, by container and name."""
 
-    def __init__(self) -> None:
+    def __init__(self, collectives: Any = None) -> None:
         self.lock = threading.RLock()
+        self._collectives = collectives
         self.epoch = 0  # grows when resources go away, so that plans look them up again
         self.random: dict[Any, Any] = {}  # random counters by operation
         self._items: dict[tuple[str, str, str], Any] = {}
+
+    @property
+    def collectives(self) -> Any:
+        """Where devices of the store meet those of their groups."""
+        if self._collectives is None:
+            from weft.runtime.collectives import Collectives
+
+            with self.lock:
+                self._collectives = self._collectives or Collectives()
+        return self._collectives
 
     def get_or_create(self, kind: str, container: str, name: str, make: Callable[[], Any]) -> Any:
         """The resource of a kind and name, made at its first use."""

@@ -52,10 +52,10 @@ class BaseSession:
         self._target = target or ""
         if config is not None and not hasattr(config, "allow_soft_placement"):
             raise TypeError(f"config must be a tf.ConfigProto, but got {type(config)}")
-        self._config = config
         self._behind = find_target(
             self._target if isinstance(self._target, str) else self._target.decode(), config
         )
+        self._config = config = self._behind.config
         self._closed = False
         self._soft_placement = config is not None and config.allow_soft_placement
         self._plans: RecentCache = RecentCache(_KEPT_PLANS)

@@ -17,6 +17,7 @@ class LocalTarget:
     master: Any = None  # what runs the session's steps in its place; None where the session does
 
     def __init__(self, config: Any):
+        self.config = config
         self.devices: list[Device] = local_devices(config)
         self._store = ResourceStore()
 

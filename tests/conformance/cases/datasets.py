@@ -1044,6 +1044,25 @@ def anonymous_v2(g):
     yield g.run(*(list(following) + [gone]))
 
 
+@declare("SerializeIterator", "DeserializeIterator")
+def saved_iterators(g):
+    raw, attrs = g.raw, scalars(g).attrs
+    its = [raw.IteratorV2(shared_name=g.fresh_name(), container="", **attrs) for _ in range(2)]
+    state = raw.SerializeIterator(resource_handle=its[0])
+    yield g.run(raw.SerializeTensor(tensor=state), error="FailedPreconditionError")
+    dataset = raw.SkipDataset(input_dataset=numbers(g, 7), count=g.feed(2, "int64"), **attrs)
+    for it in its:
+        yield g.run(raw.MakeIterator(dataset=dataset, iterator=it))
+    first, second = [raw.IteratorGetNext(iterator=it, **attrs) for it in its]
+    yield g.run(*first)
+    yield g.run(*first)
+    yield g.run(raw.DeserializeIterator(resource_handle=its[1], serialized=state))
+    for _ in range(3):
+        yield g.run(*second)
+    yield g.run(*second, error="OutOfRangeError")
+    yield g.run(*first)
+
+
 @declare("IteratorToStringHandle", "IteratorFromStringHandle", "IteratorFromStringHandleV2")
 def string_handles(g):
     its = []

@@ -7,10 +7,11 @@ from typing import Any
 
 from weft.framework import errors
 from weft.framework.registry import op
+from weft.ops.datasets.block import Block, Element
 from weft.ops.datasets.dataset import (
     UNKNOWN,
     Dataset,
-    Element,
+    Place,
     Run,
     Walk,
     as_dataset,
@@ -61,19 +62,19 @@ def ignore_errors_dataset(ctx, input_dataset):
     source = as_dataset(input_dataset)
 
     def walk(run: Run) -> Walk:
-        before = source.walk(run)
-
-        def advance() -> Element:
+        def several(at: Place, most: int) -> Block:
             while True:
                 run.check()
                 try:
-                    return before()
+                    return at.before.some(most)
                 except errors.CancelledError:
                     raise
                 except errors.OpError:
                     continue
 
-        return advance
+        at = Place(run, source.walk)
+        at.before = at.begin()
+        return Walk.of_blocks(several, at)
 
     return Dataset(walk, UNKNOWN, "IgnoreErrorsDataset")
 
@@ -84,14 +85,14 @@ def sleep_dataset(ctx, input_dataset, sleep_microseconds):
     source, seconds = as_dataset(input_dataset), int(sleep_microseconds) / 1e6
 
     def walk(run: Run) -> Walk:
-        before = source.walk(run)
-
-        def advance() -> Element:
+        def advance(at: Place) -> Element:
             time.sleep(seconds)
             run.check()
-            return before()
+            return at.before()
 
-        return advance
+        at = Place(run, source.walk)
+        at.before = at.begin()
+        return Walk(advance, at)
 
     return Dataset(walk, source.cardinality, "SleepDataset")
 

@@ -62,6 +62,7 @@ def _(bytes):
     return None if bytes is None else (*bytes, None)
 
 
+decode_raw_op.elementwise("bytes")
 decode_raw_op.not_differentiable()
 
 

@@ -335,4 +335,34 @@ def _(serialized, dense_defaults, *, sparse_keys, dense_keys, sparse_types, Tden
     return [(None, 1)] * n, [(None,)] * n, [(1,)] * n, list(dense_shapes)
 
 
+@parse_single_example_op.rows("serialized")
+def _(
+    xp, serialized, dense_defaults, *, sparse_keys, dense_keys, sparse_types, Tdense, dense_shapes
+):
+    wanted = Wanted(sparse_keys, sparse_types, dense_keys, Tdense, dense_shapes, dense_defaults)
+    n = len(serialized)
+    found = wanted.columns(examples(serialized.tolist()))
+    dense: list[Any] = []
+    for column, (_, kind, shape, default) in zip(found[wanted.sparse :], wanted.dense):
+        if is_ragged(shape):
+            dense.append([part.reshape(-1, *shape[1:]) for part in _parts(column)])
+        else:
+            dense.append(
+                dense_output(column, n, kind, shape, default, lambda row, why: invalid(""))
+            )
+    sparse = found[: wanted.sparse]
+    counts = [column.counts for column in sparse]
+    return (
+        [[np.arange(count).reshape(-1, 1) for count in each.tolist()] for each in counts],
+        [_parts(column) for column in sparse],
+        [each.astype(np.int64).reshape(-1, 1) for each in counts],
+        dense,
+    )
+
+
+def _parts(column: Column) -> list[np.ndarray]:
+    """The values of each Example."""
+    return np.split(column.values, np.cumsum(column.counts)[:-1])
+
+
 parse_single_example_op.not_differentiable()

@@ -117,7 +117,7 @@ class TFRecords(Format):
 
     def records(self, work: bytes, stream: Any) -> Records:
         yield b"", b""
-        offset = 0
-        while (record := record_format.read_record(stream, offset)) is not None:
-            yield b"%s:%d" % (work, offset), record
-            offset += record_format.HEADER_SIZE + len(record) + record_format.FOOTER_SIZE
+        rest = record_format.Records(stream)
+        while found := rest.some(1):
+            size = record_format.HEADER_SIZE + len(found[0]) + record_format.FOOTER_SIZE
+            yield b"%s:%d" % (work, rest.offset - size), found[0]

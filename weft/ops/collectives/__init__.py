@@ -1,0 +1,1 @@
+"""Operations that the members of a group run together."""

@@ -1,0 +1,305 @@
+"""FunctionRows: a function called on many rows of arguments at once.
+
+The plan of the function is walked once for all rows. What XLA takes runs as a loop over the rows; a host operation
+that has a form for rows runs once; any other runs row by row. What comes out is what calls one by one would give:
+where that cannot be promised, or something fails, everything is as before the call, and `OneByOne` asks for these
+calls.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from weft.engine import interpreter
+from weft.engine.cell import Cell, on_host
+from weft.engine.compiled_rows import RowsExecutable
+from weft.engine.compiler import CheckFailed, is_reference
+from weft.engine.tracing import CannotCompile, CannotRun
+from weft.framework import errors
+from weft.framework.func_graph import has_effect
+from weft.framework.registry import wants_context
+from weft.framework.shape_inference import flatten_outputs, keyword_attrs
+from weft.ops.datasets.block import OneByOne, as_column, row_of
+from weft.runtime import executor, segment
+from weft.runtime.devices import jax_device
+from weft.runtime.plan import Host
+from weft.runtime.segment import Segment
+
+_MOST_SIZES = 4  # executables for one kind of rows, each with room for more of them
+_LEAST_ROOM = 16
+# Estimated microseconds of a call of a function for one row, beyond what its segments do.
+_CALL = 20.0
+
+
+class FunctionRows:
+    """Calls a function on columns: of each argument that differs from row to row an array with an axis more, or, where
+    the rows differ in shape, a list."""
+
+    def __init__(self, call: Any, shared: int):
+        self._call, self._plan = call, call.plan
+        self._segments: dict[Segment, SegmentRows] = {}
+        self._waits_for_segments = False
+        self._work = 0.0
+        self.every_operation_has_rows = True
+        self.refused = ""
+        self._set_differing(len(call.plan.feed_slots) - shared)
+
+    def _set_differing(self, count: int) -> None:
+        """Notes which values of the plan differ from row to row: its first inputs, and what follows from them."""
+        plan = self._plan
+        if plan.many_devices:
+            self.refused = "it runs on several devices"
+        slots = self._differing = set(plan.feed_slots[:count])
+        for item in plan.steps:
+            if type(item) is Host:
+                op = item.node.op
+                if has_effect(op) or item.node.decl.blocking or item.node.calls:
+                    self.refused = self.refused or f"{op._name} ({item.node.decl.name}) is no value"
+                if not slots.isdisjoint(item.node.inputs):
+                    slots.update(s for s in item.node.outputs if s >= 0)
+                    if not _rows_kernel(item.node, slots):
+                        self.every_operation_has_rows = False
+            else:
+                rows = self._segments[item] = SegmentRows(item, slots)
+                self._waits_for_segments = True
+                if rows.draws or not slots.isdisjoint(item.inputs):
+                    slots.update(item.outputs)
+
+    def __call__(self, columns: list[Any], rest: list[Any], count: int) -> list[Any]:
+        """What the function gives for so many rows, as columns; `rest` are the arguments that all rows share."""
+        if self.refused or segment.forced_tier == "interpret" or not self._is_hot(count):
+            raise OneByOne
+        call, plan, resources = self._call, self._plan, self._call.resources
+        step = executor.Step(call)
+        ctx = interpreter.Context(resources, step, call._functions)
+        template = plan.template
+        if template is None or plan.epoch != resources.epoch:
+            template = executor.prepare(plan, resources, ctx)
+        values = template.copy()
+        for slot, value in zip(plan.feed_slots, [*columns, *rest]):
+            values[slot] = value
+        before: list[tuple[Cell, np.ndarray]] = []
+        try:
+            with np.errstate(all="ignore"):
+                for item in plan.steps:
+                    self._run_item(item, values, count, ctx, before)
+        except OneByOne:
+            _restore(before)
+            raise
+        except (errors.OpError, CheckFailed, CannotRun, CannotCompile) as e:
+            _restore(before)
+            raise OneByOne from e
+        finally:
+            step.end()
+        return [
+            values[slot] if slot in self._differing else _the_same(values[slot], count)
+            for slot in plan.fetch_slots
+        ]
+
+    def _is_hot(self, count: int) -> bool:
+        """Whether it pays to compile loops. As for a segment, estimated work decides, never the clock."""
+        if not self._waits_for_segments or segment.forced_tier == "compile":
+            return True
+        self._work += count * (_CALL + sum(s.work for s in self._segments.values()))
+        if self._work < sum(s.cost for s in self._segments.values()):
+            return False
+        self._waits_for_segments = False
+        return True
+
+    def _run_item(self, item: Any, values: list[Any], count: int, ctx: Any, before: Any) -> None:
+        inputs = item.node.inputs if type(item) is Host else item.inputs
+        if type(item) is Host:
+            if self._differing.isdisjoint(inputs):
+                executor.run_item(item, values, ctx)
+                return
+            kernel = _rows_kernel(item.node, self._differing)
+            if (
+                kernel
+                and all(type(values[s]) is np.ndarray for s in inputs if s in self._differing)
+                and _run_kernel(kernel, item.node, values, ctx)
+            ):
+                return
+        else:
+            rows = self._segments[item]
+            if not rows.draws and self._differing.isdisjoint(inputs):
+                executor.run_item(item, values, ctx)
+                return
+            if rows.run(values, count, ctx, before):
+                return
+            if (
+                rows.draws
+            ):  # by turns with other operations, so that each row draws as it would alone
+                raise OneByOne
+        self._run_each(item, inputs, values, count, ctx)
+
+    def _run_each(self, item: Any, inputs: Any, values: list[Any], count: int, ctx: Any) -> None:
+        """Runs one step of the plan row by row."""
+        outputs = item.outputs if type(item) is Segment else item.node.outputs
+        table = values.copy()
+        found: dict[int, list[Any]] = {slot: [] for slot in outputs if slot >= 0}
+        columns = {slot: values[slot] for slot in inputs if slot in self._differing}
+        for i in range(count):
+            for slot, column in columns.items():
+                table[slot] = row_of(column, i)
+            executor.run_item(item, table, ctx)
+            for slot, column in found.items():
+                value = table[slot]
+                if is_reference(value):
+                    raise OneByOne
+                column += on_host([value])
+        for slot, column in found.items():
+            values[slot] = as_column(column)
+
+
+def _restore(before: list[tuple[Cell, np.ndarray]]) -> None:
+    for cell, value in reversed(before):
+        cell.value = value
+
+
+def _the_same(value: Any, count: int) -> Any:
+    """A column whose rows are the same."""
+    (value,) = on_host([value])
+    if type(value) is np.ndarray:
+        return np.broadcast_to(value, (count, *value.shape))
+    return [value] * count
+
+
+def _rows_kernel(node: Any, differing: set[int]) -> Any:
+    """The form for rows that an operation has, if it has one for the case that these inputs differ."""
+    decl = node.decl
+    if decl.rows_kernel is None:
+        return None
+    names = [a.name for a in decl.signature.inputs]
+    if node.groups is None:
+        slots: Any = node.inputs
+    else:
+        slots = [node.inputs[g] for g in node.groups]
+    for name, slot in zip(names, slots):
+        flat = slot if type(slot) is tuple else (slot,)
+        if any((s in differing) != (name in decl.rows_inputs) for s in flat):
+            return None
+    return decl.rows_kernel
+
+
+def _run_kernel(kernel: Any, node: Any, values: list[Any], ctx: Any) -> bool:
+    """Runs the form for rows of an operation; False where it fails, which it does not do in the right words."""
+    args = [values[i] for i in node.inputs]
+    if node.groups is not None:
+        args = [args[g] for g in node.groups]
+    ctx.node = node
+    attributes = keyword_attrs(kernel, node.op._attrs, node.decl)
+    try:
+        result = kernel(ctx if wants_context(kernel) else ctx.xp, *args, **attributes)
+    except Exception:
+        return False
+    flat = flatten_outputs(node.decl.signature, result) if node.flat_outputs else [result]
+    for slot, column in zip(node.outputs, flat, strict=True):
+        if slot >= 0:
+            values[slot] = column
+    return True
+
+
+class SegmentRows:
+    """The loops over rows that a segment is compiled to, by what kind of rows they are."""
+
+    def __init__(self, segment_: Segment, differing: set[int]):
+        self._segment = segment_
+        program = segment_.program
+        self._differing = [i for i, slot in enumerate(segment_.inputs) if slot in differing]
+        nodes = [n for n in program.nodes if n.decl.name != "Const"]
+        self.draws = any(n.calls or has_effect(n.op) and n.decl.name != "Assert" for n in nodes)
+        self.work = segment._PER_NODE * len(nodes) + sum(map(segment.estimate_node, nodes))
+        self.cost = segment._COMPILE + segment._COMPILE_PER_NODE * len(nodes)
+        self._executables: dict[Any, list[RowsExecutable]] = {}
+        self._kinds = 0.0  # of rows that were compiled for, and the work of others
+        self._refused = False
+
+    def run(self, values: list[Any], count: int, ctx: Any, before: Any) -> bool:
+        """Runs the segment for all rows; False where that cannot be. Notes in `before` what it changes."""
+        segment_ = self._segment
+        if self._refused or segment_.refused:
+            return False
+        if segment_.static is None:
+            segment_._find_static(ctx)
+            if segment_.refused:
+                return False
+        args = [values[slot] for slot in segment_.inputs]
+        key = self._kind(args)
+        if key is None:
+            return False
+        known = {
+            i: a if is_reference(a) else np.asarray(a)
+            for i, a in enumerate(args)
+            if i not in self._differing
+            and (
+                i in (segment_.static or ())
+                or is_reference(a)
+                or getattr(a, "dtype", None) is np.dtype(object)
+            )
+        }
+        executable = self._executable(key, known, args, count, ctx)
+        if executable is None:
+            return False
+        before += [(cell, np.array(cell.value)) for cell in executable.writes]
+        outputs = executable.run([a for i, a in enumerate(args) if i not in known], count)
+        for slot, value in zip(segment_.outputs, outputs):
+            values[slot] = value
+        return True
+
+    def _kind(self, args: list[Any]) -> Any:
+        """What an executable is for; None where the rows have none."""
+        key: list[Any] = []
+        static = self._segment.static or ()
+        for i, value in enumerate(args):
+            if i in self._differing:
+                if i in static or type(value) is not np.ndarray or value.dtype == object:
+                    return None
+                key.append((value.shape[1:], value.dtype))
+            elif i in static and not is_reference(value):
+                value = np.asarray(value)
+                key.append((value.tobytes(), value.shape))
+            elif is_reference(value):
+                key.append(id(value))
+            else:
+                key.append(getattr(value, "shape", None))
+        return tuple(key)
+
+    def _executable(
+        self, key: Any, known: dict[int, Any], args: list[Any], count: int, ctx: Any
+    ) -> RowsExecutable | None:
+        """The executable with the least room that is enough."""
+        found = self._executables.setdefault(key, [])
+        for executable in found:
+            if executable.most >= count:
+                return executable
+        if not found and len(self._executables) > 1 and segment.forced_tier is None:
+            # The more kinds of rows there are, the less often each of them will come again.
+            self._kinds += count * (self.work + _CALL)
+            if self._kinds < self.cost * len(self._executables):
+                del self._executables[key]
+                return None
+            self._kinds = 0.0
+        most = max(count, _LEAST_ROOM, 2 * found[-1].most if found else 0)
+        positions = [i for i in range(len(args)) if i not in known]
+        executable = RowsExecutable(
+            self._segment.program,
+            known,
+            [positions.index(i) for i in self._differing],
+            most,
+            ctx.resources,
+            ctx.functions,
+            jax_device(self._segment.device),
+        )
+        try:
+            executable.prepare([args[i] for i in positions])
+        except (CannotCompile, CannotRun):
+            self._refused = True
+            return None
+        counters = set(ctx.resources.random.values())
+        if any(cell not in counters for cell in executable.writes):
+            self._refused = True  # variables that are written could not be given back their values
+            return None
+        found.append(executable)
+        return executable
