@@ -14,7 +14,7 @@ from weft.distributed.discovery import Discovery, held
 from weft.distributed.expansion import EXPANDABLE, Expansion
 from weft.distributed.flow import colocate
 from weft.distributed.partial_steps import PartialStep
-from weft.distributed.partition import Part, Partitioner, task_of
+from weft.distributed.partition import Part, Partitioner, set_life, task_of
 from weft.distributed.peers import Peers, RemoteWorker
 from weft.engine.program import order
 from weft.framework import errors
@@ -173,10 +173,12 @@ class ClusterMaster:
         colocate(ops, placed)
         bundling = [t for t in self._tasks if self._peers.worker(t).is_weft]
         parts = Partitioner(graph, ops, placed, feeds, fetches, bundling).parts.values()
+        lives = {task_of(d.name): d.incarnation for d in devices}
         kind = _Registered()
         try:
             for part in parts:
                 worker = self._peers.worker(part.task)
+                set_life(part.graph_def, lives[part.task])
                 handle = worker.register(
                     self._handle, part.graph_def, self._with_sessions, limit.left_ms()
                 )

@@ -16,7 +16,7 @@ from weft.distributed import limits, rpc, transfers, wire  # noqa: F401  (the op
 from weft.distributed.frames import frame_id
 from weft.distributed.group_leader import CollectiveCalls, GroupLeader
 from weft.distributed.open_step import OpenStep
-from weft.distributed.partition import task_of
+from weft.distributed.partition import life_of, task_of
 from weft.engine.dataflow import RECEIVES, SENDS
 from weft.framework import errors
 from weft.framework.graph import Graph
@@ -162,6 +162,9 @@ class Worker:
         self, session_handle: str, graph_def: Any, created: bool, timeout_ms: int = 0
     ) -> str:
         """Takes a part of a graph, and returns its handle."""
+        life = life_of(graph_def)
+        if life is not None and life != self._server.incarnation:
+            raise self._restarted("RegisterGraph", f"{life:016x}", self._server.incarnation)
         session = self._shared
         if created:
             found = self._sessions.get(session_handle)
@@ -304,12 +307,7 @@ class Worker:
                 None, None, f"{pieces[0]} is no device of {self.task}: {key}"
             )
         if pieces[1] != f"{life:016x}":
-            raise errors.AbortedError(
-                None,
-                None,
-                f"RecvTensor expects a different device incarnation: {pieces[1]} vs. {life:016x}. Your worker job "
-                f'("{self.task}") was probably restarted. Check your worker job for the reason why it was restarted.',
-            )
+            raise self._restarted("RecvTensor", pieces[1], life)
         rendezvous = self.rendezvous(step_id)
         arrival = rendezvous.receive(key)
         if rendezvous.is_over():
@@ -322,6 +320,14 @@ class Worker:
 
         arrival.on_cancel = give_up
         return arrival
+
+    def _restarted(self, method: str, wanted: str, life: int) -> errors.OpError:
+        return errors.AbortedError(
+            None,
+            None,
+            f"{method} expects a different device incarnation: {wanted} vs. {life:016x}. Your worker job "
+            f'("{self.task}") was probably restarted. Check your worker job for the reason why it was restarted.',
+        )
 
     def end_step(self, step_id: int) -> None:
         """Forgets what is left of a step."""
