@@ -97,7 +97,7 @@ def _devices(server):
         return [d.name for d in session.list_devices()]
 
 
-def test_members_that_disagree(stopped):
+def test_members_that_disagree(stopped, caplog):
     a, b, c, d = (f"localhost:{p}" for p in _ports(4))
     stopped.append(tf.train.Server({"w": [a, b]}, "w", 0))
     stopped.append(tf.train.Server({"w": [b, a]}, "w", 0))
@@ -108,11 +108,11 @@ def test_members_that_disagree(stopped):
         _devices(stopped[0])
     stopped.append(tf.train.Server({"w": [c, d], "ps": ["p:1"]}, "w", 0))
     stopped.append(tf.train.Server({"w": [c, d], "ps": ["p:2"]}, "w", 1))
-    with pytest.raises(tf.errors.InvalidArgumentError) as e:
-        _devices(stopped[2])
-    assert e.value.message == (
-        "The members of the cluster disagree: /job:ps/task:0 is at p:1 here, and at p:2 there, for "
-        f"/job:w/replica:0/task:1 at {d}. Give all tasks the same cluster."
+    assert len(_devices(stopped[2])) == 2
+    (said,) = [r.getMessage() for r in caplog.records]
+    assert said == (
+        "The members of the cluster may disagree: /job:ps/task:0 is at p:1 here, and at p:2 there, for "
+        f"/job:w/replica:0/task:1 at {d}."
     )
 
 
