@@ -12,14 +12,16 @@ from typing import Any
 from google.protobuf.unknown_fields import UnknownFieldSet
 
 from weft import proto
-from weft.distributed import addresses, rpc, wire
+from weft.distributed import addresses, links, rpc, wire
 from weft.distributed.credentials import Credentials
+from weft.distributed.links import Links
 from weft.distributed.partition import task_of
 from weft.framework import errors
 from weft.runtime.devices import Device
 from weft.runtime.rendezvous import Arrival
 
-WEFT = "weft"  # how a device of weft describes itself
+# How a device of weft describes itself; the name of its task's links follows, and who they lead to.
+WEFT = "weft"
 
 
 _log = logging.getLogger("tensorflow")
@@ -62,6 +64,14 @@ class Peers:
                 )
             return found
 
+    def close(self) -> None:
+        """Lets go of the links that are kept for later steps."""
+        with self._lock:
+            workers = list(self._remote.values())
+        for worker in workers:
+            if worker.links is not None:
+                worker.links.close()
+
     def is_later(self, task: str) -> bool:
         """Whether a task is one of a TensorFlow that numbers the frames of loops in the later way."""
         worker = self.worker(task)
@@ -78,6 +88,23 @@ class Peers:
         arrival.on_cancel = there.cancel
 
 
+def described(name: str, address: str) -> str:
+    """How a device describes itself: as one of weft, with the name of links to the server at an address."""
+    return f"{WEFT} links={name} port={address.rpartition(':')[2]}" if name else WEFT
+
+
+def links_of(words: list[str], address: str) -> str:
+    """The name of links to the server at an address, if it has told it.
+
+    A server that is reached by another port than its own is behind a proxy, or a tunnel: then there is a reason
+    for the way that one has to take.
+    """
+    told = dict(w.split("=", 1) for w in words if "=" in w)
+    if not links.enabled or told.get("port") != address.rpartition(":")[2]:
+        return ""
+    return told.get("links", "")
+
+
 class RemoteWorker:
     """A worker in another process. Its methods are those of `Worker`, and the beginning of runs."""
 
@@ -92,6 +119,7 @@ class RemoteWorker:
     ):
         self.task, self.address = task, address
         self.is_weft = False  # as far as is known
+        self.links: Links | None = None  # where it is on this host
         self._is_later: bool | None = None
         self._credentials, self._cluster = credentials, cluster
         self._stub = self._new_stub(False)
@@ -133,10 +161,7 @@ class RemoteWorker:
         return question.cancel
 
     def _devices(self, given: Any) -> list[Device]:
-        is_weft = self._note_kind(given)
-        if is_weft != self.is_weft:
-            self.is_weft = is_weft
-            self._stub = self._new_stub(is_weft)
+        self._know(given)
         out = []
         for d in given:
             if d.device_type in ("CPU", "GPU"):
@@ -154,14 +179,25 @@ class RemoteWorker:
         """Whether it numbers the frames of loops as later TensorFlows do."""
         if self._is_later is None:
             request = proto.GetStatusRequest()
-            self._note_kind(self._stub.call("GetStatus", request, _ASKING_MS).device_attributes)
+            self._know(self._stub.call("GetStatus", request, _ASKING_MS).device_attributes)
         return bool(self._is_later)
 
-    def _note_kind(self, devices: Any) -> bool:
-        """Learns of which kind the task is from what it tells of its devices; returns whether it is weft."""
+    def _know(self, devices: Any) -> None:
+        """Learns of which kind the task is from what it tells of its devices, and by which name of links it is
+        reached where it is weft."""
         # Later TensorFlows tell more of a device than this message has fields for.
         self._is_later = any(len(UnknownFieldSet(d)) for d in devices)
-        return any(d.physical_device_desc == WEFT for d in devices)
+        told = [d.physical_device_desc.split() for d in devices if d.physical_device_desc]
+        told = [words for words in told if words[0] == WEFT]
+        is_weft = bool(told)
+        if is_weft != self.is_weft:
+            self.is_weft = is_weft
+            self._stub = self._new_stub(is_weft)
+        name = links_of(told[0], self.address) if told else ""
+        if self.links is None or self.links.name != name:
+            if self.links is not None:
+                self.links.close()
+            self.links = Links(name) if name else None
 
     def create_session(
         self, handle: str, cluster: Any, isolate: bool, task: str = "", timeout_ms: int = 0

@@ -135,6 +135,9 @@ class DaemonPool(concurrent.futures.Executor):
             inbox.put(None)
 
 
+pool = DaemonPool()  # for whatever this process does in other threads
+
+
 # What tasks of weft ask each other beyond TensorFlow's protocol.
 _OWN_METHODS = {
     "tensorflow.WorkerService": [

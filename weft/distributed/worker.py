@@ -127,6 +127,11 @@ class Worker:
     def server_def(self) -> Any:
         return self._server.server_def
 
+    @property
+    def description(self) -> str:
+        """How the devices describe themselves to others."""
+        return self._server.description
+
     def greet(self, timeout_ms: int) -> None:
         """A worker of this process is there."""
 
@@ -223,7 +228,7 @@ class Worker:
         part: _Part = step.extra["part"]
         rendezvous = self.rendezvous(step_id)
         rendezvous.has_step = True
-        step.extra["transfers"] = _Transfers(rendezvous, part.session, step_id)
+        step.extra["transfers"] = _Transfers(rendezvous, part.session, step_id, step.carrier)
         try:
             values = [feeds[key] for key in part.feed_keys]
             wanted = [part.fetch_keys.index(key) for key in keys]
@@ -292,8 +297,8 @@ class Worker:
             if found is None:
                 rendezvous = self.rendezvous(step_id)
                 rendezvous.has_step = True
-                step.extra["transfers"] = _Transfers(rendezvous, part.session, step_id)
-                found = self._open[step_id] = OpenStep(step, part.open_plan, rendezvous, _pool)
+                step.extra["transfers"] = _Transfers(rendezvous, part.session, step_id, None)
+                found = self._open[step_id] = OpenStep(step, part.open_plan, rendezvous, rpc.pool)
         return found
 
     def receive(self, step_id: int, key: str) -> Arrival:
@@ -350,9 +355,6 @@ class Worker:
                 step.cancel(error)
 
 
-_pool = rpc.DaemonPool()
-
-
 def _unknown_graph(handle: str) -> errors.OpError:
     return errors.AbortedError(
         None,
@@ -364,9 +366,18 @@ def _unknown_graph(handle: str) -> errors.OpError:
 class _Transfers:
     """The tensors that a part of a step sends and receives."""
 
-    def __init__(self, rendezvous: Rendezvous, session: _Session, step_id: int):
-        self.send = rendezvous.send
+    def __init__(self, rendezvous: Rendezvous, session: _Session, step_id: int, carrier: Any):
         self._rendezvous, self._session, self._step_id = rendezvous, session, step_id
+        self._carrier = carrier  # to other tasks, or None
+
+    def send(self, key: str, value: Any) -> None:
+        """Sends a tensor, or leaves it for whoever asks for it."""
+        if self._carrier is not None:
+            task = task_of(key.split(";", 3)[2])
+            if self._carrier.carries(task):
+                self._carrier.push(task, key, value)
+                return
+        self._rendezvous.send(key, value)
 
     def where(self, position: Any, device: str) -> str:
         """Where in loops a tensor is that is sent to, or received from, the task of a device."""
@@ -377,8 +388,11 @@ class _Transfers:
 
     def receive(self, device: str, key: str) -> Arrival:
         """A tensor that is sent here, or at the task of another device."""
-        if task_of(device) == self._session.task:
+        task = task_of(device)
+        if task == self._session.task:
             return self._rendezvous.receive(key)
+        if self._carrier is not None and self._carrier.carries(task):
+            return self._carrier.receive(key)
         arrival = Arrival()
         self._session.peers.receive(device, self._step_id, key, arrival)
         return arrival
@@ -396,7 +410,7 @@ class WorkerService(CollectiveCalls):
 
         response = proto.GetStatusResponse()
         for device in self._worker.devices():
-            describe(device, response.device_attributes.add())
+            describe(device, self._worker.description, response.device_attributes.add())
         return response
 
     def get_server_def(self, request: Any, call: Any) -> Any:
