@@ -107,8 +107,7 @@ def test_credentials_come_from_a_folder_that_the_environment_names(
     assert stat.S_IMODE(os.stat(folder / "key.pem").st_mode) == 0o600
     assert stat.S_IMODE(os.stat(folder).st_mode) == 0o700
     assert Credentials.read(folder) == made
-    first, _ = apart(str(folder))
-    first._stop()
+    assert apart(str(folder), 1)[0].credentials == made
     monkeypatch.setenv("WEFT_CREDENTIALS", str(folder))
     second, _ = apart(None)
     assert second.credentials == made
