@@ -320,6 +320,23 @@ class Partitioner:
         return key_of(sender.name, incarnation, receiver.name, name)
 
 
+_LIFE = "_weft_life"
+
+
+def set_life(part: Any, incarnation: int) -> None:
+    """Says for which life of its task a part of a graph is meant: one that comes after it has other state."""
+    if part.node:
+        signed = incarnation - (1 << 64) if incarnation >= 1 << 63 else incarnation
+        part.node[0].attr[_LIFE].i = signed
+
+
+def life_of(part: Any) -> int | None:
+    """What `set_life` has said; nothing, where the master is not of weft."""
+    if not part.node or _LIFE not in part.node[0].attr:
+        return None
+    return part.node[0].attr[_LIFE].i & (1 << 64) - 1
+
+
 def _empty_constant(node: Any) -> None:
     node.attr["dtype"].type = proto.DT_FLOAT
     node.attr["value"].tensor.dtype = proto.DT_FLOAT

@@ -35,6 +35,7 @@ class Step:
         "_conditions",
         "_waits",
         "_endings",
+        "carrier",
         "extra",
         "__weakref__",
     )
@@ -47,6 +48,8 @@ class Step:
         self._conditions: list[threading.Condition] = []
         self._waits: list[Any] = []
         self._endings: list[Callable[[], Any]] = []
+        # What brings the step's tensors from elsewhere, if the step reads them itself while it waits.
+        self.carrier: Any = None
         self.extra: dict[str, Any] = {}
 
     def at_end(self, function: Callable[[], Any]) -> None:
@@ -67,6 +70,8 @@ class Step:
         for condition in list(self._conditions):
             with condition:
                 condition.notify_all()
+        if self.carrier is not None:
+            self.carrier.interrupt(self.error)
 
     def check(self) -> None:
         """Raises the error that the step was stopped with."""
@@ -81,6 +86,8 @@ class Step:
 
     def wait(self, condition: threading.Condition, timeout: float | None = None) -> None:
         """Waits on a condition (held by the caller), and is woken when the step is told to stop."""
+        if self.carrier is not None:
+            self.carrier.leave_reading()
         self._conditions.append(condition)
         try:
             self.check()
@@ -96,7 +103,8 @@ class Step:
             if self.stopped:
                 for waiting in waits:
                     waiting.cancel(self.error)
-            wait_for_one(waits)
+            if self.carrier is None or not self.carrier.wait_for(waits):
+                wait_for_one(waits)
         finally:
             for waiting in waits:
                 self._waits.remove(waiting)

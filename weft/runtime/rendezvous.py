@@ -22,13 +22,14 @@ def key_of(
 class Arrival:
     """A tensor that has come or is to come; an operation waits for it as for a queue."""
 
-    __slots__ = ("done", "value", "error", "on_cancel", "_lock", "_wake")
+    __slots__ = ("done", "value", "error", "on_cancel", "carrier", "_lock", "_wake")
 
     def __init__(self) -> None:
         self.done = False
         self.value: Any = None
         self.error: Exception | None = None
         self.on_cancel: Callable[[], Any] | None = None
+        self.carrier: Any = None  # of the step, where that is what brings it
         self._lock = threading.Lock()
         self._wake: Callable[[], None] | None = None
 
