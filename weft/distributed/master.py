@@ -12,7 +12,6 @@ from typing import Any
 
 from weft import proto
 from weft.distributed import wire
-from weft.distributed.peers import WEFT
 from weft.framework import errors
 from weft.framework.graph import Graph
 from weft.framework.importer import extend_graph
@@ -251,7 +250,8 @@ class Master:
         prefix = "/job:%s/replica:0/task:%d/" % own
         for device in devices:
             local = device.name.startswith(prefix)
-            describe(device, (response.local_device if local else response.remote_device).add())
+            out = (response.local_device if local else response.remote_device).add()
+            describe(device, self._server.description, out)
         return response
 
     def reset(self, request: Any, call: Any) -> Any:
@@ -300,8 +300,8 @@ def _step(session: BaseSession, call: Any) -> executor.Step:
     return step
 
 
-def describe(device: Device, out: Any) -> None:
+def describe(device: Device, description: str, out: Any) -> None:
     """Writes what is known of a device into a DeviceAttributes message."""
     out.name, out.device_type = device.name, device.kind
-    out.physical_device_desc = WEFT
+    out.physical_device_desc = description
     out.memory_limit, out.incarnation = device.memory_limit, device.incarnation

@@ -8,14 +8,18 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
+from google.protobuf.unknown_fields import UnknownFieldSet
+
 from weft import proto
-from weft.distributed import rpc, wire
+from weft.distributed import links, rpc, wire
+from weft.distributed.links import Links
 from weft.distributed.partition import task_of
 from weft.framework import errors
 from weft.runtime.devices import Device
 from weft.runtime.rendezvous import Arrival
 
-WEFT = "weft"  # how a device of weft describes itself
+# How a device of weft describes itself; the name of its task's links follows, and who they lead to.
+WEFT = "weft"
 
 
 class Peers:
@@ -44,6 +48,19 @@ class Peers:
                 found = self._remote[task] = RemoteWorker(task, address)
             return found
 
+    def close(self) -> None:
+        """Lets go of the links that are kept for later steps."""
+        with self._lock:
+            workers = list(self._remote.values())
+        for worker in workers:
+            if worker.links is not None:
+                worker.links.close()
+
+    def is_later(self, task: str) -> bool:
+        """Whether a task is one of a TensorFlow that numbers the frames of loops in the later way."""
+        worker = self.worker(task)
+        return isinstance(worker, RemoteWorker) and worker.is_later()
+
     def receive(self, device: str, step_id: int, key: str, arrival: Arrival) -> None:
         """Asks the task of a device for a tensor of a step."""
         worker = self.worker(task_of(device))
@@ -55,6 +72,23 @@ class Peers:
         arrival.on_cancel = there.cancel
 
 
+def described(name: str, address: str) -> str:
+    """How a device describes itself: as one of weft, with the name of links to the server at an address."""
+    return f"{WEFT} links={name} port={address.rpartition(':')[2]}" if name else WEFT
+
+
+def links_of(words: list[str], address: str) -> str:
+    """The name of links to the server at an address, if it has told it.
+
+    A server that is reached by another port than its own is behind a proxy, or a tunnel: then there is a reason
+    for the way that one has to take.
+    """
+    told = dict(w.split("=", 1) for w in words if "=" in w)
+    if not links.enabled or told.get("port") != address.rpartition(":")[2]:
+        return ""
+    return told.get("links", "")
+
+
 class RemoteWorker:
     """A worker in another process. Its methods are those of `Worker`, and the beginning of runs."""
 
@@ -63,6 +97,8 @@ class RemoteWorker:
     def __init__(self, task: str, address: str):
         self.task = task
         self.is_weft = False  # as far as is known
+        self.links: Links | None = None  # where it is on this host
+        self._is_later: bool | None = None
         self.address = address
         self._stub = rpc.Stub(address, "tensorflow.WorkerService")
         self._untold: deque[int] = deque(maxlen=_MOST_UNTOLD)
@@ -89,10 +125,7 @@ class RemoteWorker:
         if error is not None:
             raise rpc.error_of_call(error)
         given = future.result().device_attributes
-        is_weft = any(d.physical_device_desc == WEFT for d in given)
-        if is_weft != self.is_weft:
-            self.is_weft = is_weft
-            self._stub = rpc.Stub(self.address, "tensorflow.WorkerService", watched=is_weft)
+        self._know(given)
         out = []
         for d in given:
             if d.device_type in ("CPU", "GPU"):
@@ -105,6 +138,30 @@ class RemoteWorker:
             self._untold.clear()  # with the task went what it held
         self._end_untold()
         return out
+
+    def is_later(self) -> bool:
+        """Whether it numbers the frames of loops as later TensorFlows do."""
+        if self._is_later is None:
+            request = proto.GetStatusRequest()
+            self._know(self._stub.call("GetStatus", request, _ASKING_MS).device_attributes)
+        return bool(self._is_later)
+
+    def _know(self, devices: Any) -> None:
+        """Learns of which kind the task is from what it tells of its devices, and by which name of links it is
+        reached where it is weft."""
+        # Later TensorFlows tell more of a device than this message has fields for.
+        self._is_later = any(len(UnknownFieldSet(d)) for d in devices)
+        told = [d.physical_device_desc.split() for d in devices if d.physical_device_desc]
+        told = [words for words in told if words[0] == WEFT]
+        is_weft = bool(told)
+        if is_weft != self.is_weft:
+            self.is_weft = is_weft
+            self._stub = rpc.Stub(self.address, "tensorflow.WorkerService", watched=is_weft)
+        name = links_of(told[0], self.address) if told else ""
+        if self.links is None or self.links.name != name:
+            if self.links is not None:
+                self.links.close()
+            self.links = Links(name) if name else None
 
     def create_session(
         self, handle: str, cluster: Any, isolate: bool, task: str = "", timeout_ms: int = 0
@@ -187,16 +244,8 @@ class RemoteWorker:
             if error is not None:
                 arrival.finish(error=rpc.error_of_call(error))
                 return
-            response = future.result()
-            if response.is_dead:
-                arrival.finish(
-                    error=errors.UnimplementedError(
-                        None, None, f"A dead tensor has come from {self.task}: {key}"
-                    )
-                )
-                return
             try:
-                arrival.finish(wire.unpack(response))
+                arrival.finish(wire.unpack(future.result()))
             except errors.OpError as e:
                 arrival.finish(error=e)
 
@@ -223,4 +272,5 @@ class RemoteWorker:
 
 
 _CLOSING_MS = 5000
+_ASKING_MS = 10_000
 _MOST_UNTOLD = 1000

@@ -14,6 +14,7 @@ import queue
 import re
 import socket
 import threading
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 
@@ -60,7 +61,7 @@ def _channel_options(watched: bool) -> list[tuple[str, int]]:
 _LONGEST_TEXT = 3072  # of an error in a status: headers are limited
 _MOST_THREADS = 2048
 _TELLING_MS = 10_000
-_IDLE_SECONDS = 5.0  # after which a thread ends that has nothing to do
+_IDLE_SECONDS = 2.0  # after which a thread ends that has nothing to do
 
 
 class DaemonPool(concurrent.futures.Executor):
@@ -71,38 +72,32 @@ class DaemonPool(concurrent.futures.Executor):
     """
 
     def __init__(self, most: int = _MOST_THREADS):
-        self._work: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._lock = threading.Lock()
-        self._idle = 0
+        self._idle: list[queue.SimpleQueue[Any]] = []  # of the threads that wait, each on its own
+        self._backlog: deque[Any] = deque()  # of what came when there were too many
         self._threads = 0
         self._most = most
 
     def submit(self, function: Callable, /, *args: Any, **kwargs: Any) -> Any:
         future: concurrent.futures.Future = concurrent.futures.Future()
+        item = (future, function, args, kwargs)
         with self._lock:
-            start = self._idle <= 0 and self._threads < self._most
+            # The thread that waits for the shortest time takes it, so that those which are not needed end.
+            inbox = self._idle.pop() if self._idle else None
+            start = inbox is None and self._threads < self._most
             if start:
                 self._threads += 1
-            else:
-                self._idle -= 1
-        self._work.put((future, function, args, kwargs))
-        if start:
-            threading.Thread(target=self._run, daemon=True, name="weft-rpc").start()
+            elif inbox is None:
+                self._backlog.append(item)
+        if inbox is not None:
+            inbox.put(item)
+        elif start:
+            threading.Thread(target=self._run, args=(item,), daemon=True, name="weft-rpc").start()
         return future
 
-    def _run(self) -> None:
-        while True:
-            try:
-                item = self._work.get(timeout=_IDLE_SECONDS)
-            except queue.Empty:
-                with self._lock:
-                    if self._idle <= 0:  # work is on its way to this thread
-                        continue
-                    self._idle -= 1
-                    self._threads -= 1
-                return
-            if item is None:
-                return
+    def _run(self, item: Any) -> None:
+        inbox: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        while item is not None:
             future, function, args, kwargs = item
             if future.set_running_or_notify_cancel():
                 try:
@@ -110,13 +105,35 @@ class DaemonPool(concurrent.futures.Executor):
                 except BaseException as e:
                     future.set_exception(e)
             del item, future, function, args, kwargs
-            with self._lock:
-                self._idle += 1
+            item = self._next(inbox)
+
+    def _next(self, inbox: queue.SimpleQueue[Any]) -> Any:
+        """What a thread does next; None when it is not needed."""
+        with self._lock:
+            if self._backlog:
+                return self._backlog.popleft()
+            self._idle.append(inbox)
+        try:
+            return inbox.get(timeout=_IDLE_SECONDS)
+        except queue.Empty:
+            pass
+        with self._lock:
+            if inbox in self._idle:
+                self._idle.remove(inbox)
+                self._threads -= 1
+                return None
+        return inbox.get()  # it is on its way
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Lets the threads end when they have nothing left to do."""
-        for _ in range(self._threads):
-            self._work.put(None)
+        """Lets the threads end that have nothing to do."""
+        with self._lock:
+            idle, self._idle = self._idle, []
+            self._threads -= len(idle)
+        for inbox in idle:
+            inbox.put(None)
+
+
+pool = DaemonPool()  # for whatever this process does in other threads
 
 
 def _snake(name: str) -> str:

@@ -15,12 +15,13 @@ from collections.abc import Iterable
 from typing import Any
 
 from weft import proto
-from weft.distributed import remote_master, rpc
+from weft.distributed import links, remote_master, rpc
 from weft.distributed.cluster_master import ClusterMaster
 from weft.distributed.cluster_spec import ClusterSpec
 from weft.distributed.group_leader import GroupLeader, collectives_of
+from weft.distributed.link_steps import Served
 from weft.distributed.master import Master
-from weft.distributed.peers import Peers
+from weft.distributed.peers import WEFT, Peers, described
 from weft.distributed.worker import Worker, WorkerService
 from weft.framework import errors
 from weft.framework.export import export
@@ -129,6 +130,8 @@ class Server:
             if job.name == self._def.job_name:
                 job.tasks[self._def.task_index] = self.address
         self.peers = self.peers_of(self._def.cluster)
+        self._links: links.LinkListener | None = None
+        self.description = WEFT  # of its devices, to other tasks
         self.leader = GroupLeader(self.address)
         self.store = ResourceStore(collectives_of(self, self.leader))
         self._targets: weakref.WeakSet[Any] = weakref.WeakSet()  # of this process's sessions here
@@ -192,7 +195,15 @@ class Server:
             if _servers.get(self.address) is self:
                 return
             _servers[self.address] = self
+        if links.enabled:
+            self._links = links.LinkListener(self._serve_link, rpc.pool.submit)
+            self.description = described(self._links.name, self.address)
         self._listener.start()
+
+    def _serve_link(self, listener: Any, link: Any) -> None:
+        served = Served(self.worker, listener, link, rpc.pool.submit)
+        listener.watch(link, served)
+        served.serve()
 
     def _stop(self) -> None:
         """Ends the server at once, as the end of its process would."""
@@ -201,6 +212,9 @@ class Server:
                 del _servers[self.address]
         self._listener.stop()
         self.worker.stop()
+        if self._links is not None:
+            self._links.stop()
+        self.peers.close()
         self.store.collectives.close()
         self._stopped.set()
 

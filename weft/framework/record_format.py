@@ -45,12 +45,16 @@ def corrupted(offset: int, why: str = "corrupted record") -> errors.DataLossErro
 
 
 class Records:
-    """The records of a stream of bytes, in order, read by the block; `offset` is where in the file the next begins."""
+    """The records of a stream of bytes, in order, read by the block; `offset` is where in the file the next begins.
+
+    With the path of the file, an error says in which file and which record something is wrong.
+    """
 
     _BLOCK = 256 * 1024
 
-    def __init__(self, stream: Any, offset: int = 0):
+    def __init__(self, stream: Any, offset: int = 0, path: str | None = None):
         self._stream, self.offset = stream, offset
+        self._path, self._count = path, 0
         self._data, self._at = b"", 0  # what was read, and where in it the next record begins
 
     def __iter__(self) -> Iterator[bytes]:
@@ -88,9 +92,13 @@ class Records:
                     raise corrupted(self.offset, "truncated record")
                 data, at = self._data, self._at
                 start = at
-        except errors.DataLossError:
+        except errors.DataLossError as e:
+            if not found and self._path is not None:
+                why = f"{self._path}: {e.message} (record {self._count})"
+                raise errors.DataLossError(None, None, why) from None
             if not found:
                 raise
+        self._count += len(found)
         self._at, self.offset = at, self.offset + at - start
         return found
 

@@ -358,7 +358,9 @@ class BundleReader:
     def _entry(self, key: bytes, name: str) -> Any:
         row = self._rows.get(key)
         if row is None:
-            raise errors.NotFoundError(None, None, f"Key {name} not found in checkpoint")
+            raise errors.NotFoundError(
+                None, None, f"Key {name} not found in checkpoint {self._prefix}"
+            )
         return _parsed(proto.BundleEntryProto, f"key {name}", row)
 
     def entry(self, name: str) -> tuple[dtypes.DType, tuple[int, ...]]:
