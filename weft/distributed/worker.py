@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection
 from typing import Any
 
 from weft import proto
-from weft.distributed import rpc, transfers, wire  # noqa: F401  (the operations of transfers)
+from weft.distributed import limits, rpc, transfers, wire  # noqa: F401  (the operations of transfers)
 from weft.distributed.frames import frame_id
 from weft.distributed.group_leader import CollectiveCalls, GroupLeader
 from weft.distributed.open_step import OpenStep
@@ -124,6 +124,10 @@ class Worker:
         return self._server.devices(*self._server.task)
 
     @property
+    def server_def(self) -> Any:
+        return self._server.server_def
+
+    @property
     def description(self) -> str:
         """How the devices describe themselves to others."""
         return self._server.description
@@ -145,6 +149,7 @@ class Worker:
             peers = self._server.peers_of(cluster)
             devices = [d.renamed(task) for d in devices]
             self._lives.update((d.name, d.incarnation) for d in devices)
+        limits.hold("sessions", self._server.limits.sessions, len(self._sessions))
         store = ResourceStore(self._server.store.collectives) if isolate else self._server.store
         self._sessions[handle] = _Session(store, task or self.task, devices, peers, isolate)
 
@@ -176,6 +181,7 @@ class Worker:
                     f'("{self.task}") just restarted.',
                 )
             session = found
+        limits.hold("graphs", self._server.limits.graphs, len(self._parts))
         part = _Part(session, graph_def)
         handle = f"{self._prefix}{next(self._handles):016x}"
         self._parts[handle] = part
@@ -406,6 +412,13 @@ class WorkerService(CollectiveCalls):
         for device in self._worker.devices():
             describe(device, self._worker.description, response.device_attributes.add())
         return response
+
+    def get_server_def(self, request: Any, call: Any) -> Any:
+        """What this task knows of its cluster, for others of weft. The rest of its configuration is its own."""
+        known = self._worker.server_def
+        return proto.ServerDef(
+            cluster=known.cluster, job_name=known.job_name, task_index=known.task_index
+        )
 
     def create_worker_session(self, request: Any, call: Any) -> Any:
         server = request.server_def

@@ -33,7 +33,7 @@ class DatasetIterator:
     def start(self, dataset: Dataset, run: Run) -> None:
         """Begins at the beginning of a dataset."""
         with self._lock:
-            old, self._run, self._walk = self._run, run, dataset.walk(run)
+            old, self._run, self._walk = self._run, run, run.begin(dataset)
             self._dataset = dataset
         if old is not None:
             old.cancel()

@@ -255,7 +255,9 @@ def _called_ahead(
             at.calls.restore([])
             raise
 
-    at = Place(run, source.walk, over=False, calls=_Calls(call, count, sloppy))
+    at = Place(
+        run, source.walk, over=False, calls=_Calls(call, min(count, run.threads or count), sloppy)
+    )
     at.before = at.begin()
     return Walk(advance, at)
 
