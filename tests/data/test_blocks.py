@@ -229,6 +229,19 @@ def test_numbers_are_drawn_for_the_same_elements():
     np.testing.assert_allclose(together[2], alone[2], rtol=2e-5)
 
 
+@pytest.mark.parametrize("together", [True, False])
+def test_numbers_are_drawn_from_the_beginning_by_each_new_iterator(together):
+    dataset = tf.data.Dataset.range(8).map(lambda x: tf.random_uniform([], seed=3))
+    iterator = (dataset.batch(4) if together else dataset).make_initializable_iterator()
+    element = iterator.get_next()
+    found = []
+    with tf.Session() as session, tier("compile"):
+        for _ in range(2):
+            session.run(iterator.initializer)
+            found.append(np.stack([session.run(element) for _ in range(2)]))
+    np.testing.assert_array_equal(*found)
+
+
 def test_variables_and_tables_are_read_as_they_are():
     scale = tf.get_variable("scale", initializer=np.int64(2), use_resource=True)
     table = tf.contrib.lookup.MutableHashTable(tf.int64, tf.int64, -1)
