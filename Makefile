@@ -4,11 +4,12 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 ARGS ?=
 
-.PHONY: help demo test lint format bench interop clean
+.PHONY: help demo test soak lint format bench interop clean
 
 help:
 	@echo "make demo     train a small classifier on a part of MNIST, through a session"
 	@echo "make test     run the tests"
+	@echo "make soak     kill, cut and strain clusters for a quarter of an hour"
 	@echo "make lint     check style, types and who imports whom"
 	@echo "make format   rewrite the files in the one style"
 	@echo "make bench    time weft beside real TensorFlow (set up in .peers where it can be)"
@@ -19,6 +20,9 @@ demo: $(VENV)/.ready
 
 test: $(VENV)/.ready-dev
 	$(BIN)/python -m pytest -n 2 --timeout 120 --ignore tests/interop $(ARGS)
+
+soak: $(VENV)/.ready-dev
+	WEFT_SOAK=1 $(BIN)/python -m pytest tests/distributed -k "fault or soak" --timeout 1800 $(ARGS)
 
 lint: $(VENV)/.ready-dev
 	$(BIN)/ruff check .

@@ -36,6 +36,8 @@ def _row(name, title, work, unit, *bounds, jax=False) -> Row:
     return Row(name, title, module, metric, unit, bounds, jax)
 
 
+_RATE = Bound(1 / 1.2)  # 1.2 times the steps a second
+
 ROWS = (
     _row("scalar", "sess.run of (a+b)*(a-b)", "scalar_call.few", "µs", Bound(0.25)),
     _row("fetches", "10 fetches and 3 feeds", "scalar_call.many", "µs", Bound(0.25)),
@@ -75,6 +77,15 @@ ROWS = (
     _row("save", "Saver, 200 MB saved", "checkpoint.save", "ms", Bound(1.25)),
     _row("restore", "Saver, 200 MB restored", "checkpoint.restore", "ms", Bound(1.25)),
     _row("summaries", "10 scalar summaries written", "summaries.step", "µs", Bound(1.25)),
+    _row("cluster_small", "1 ps, 1 worker, small MLP, a step", "cluster:small_1.step", "ms", _RATE),
+    _row("cluster_large", "1 ps, 1 worker, large MLP, a step", "cluster:large_1.step", "ms", _RATE),
+    _row("cluster_small_2", "1 ps, 2 workers, small, a step", "cluster:small_2.step", "ms", _RATE),
+    _row("cluster_large_2", "1 ps, 2 workers, large, a step", "cluster:large_2.step", "ms", _RATE),
+    _row("sync_small", "the same synchronous, small", "cluster:sync_small.step", "ms", _RATE),
+    _row("sync_large", "the same synchronous, large", "cluster:sync_large.step", "ms", _RATE),
+    _row("remote_op", "a tiny op on a remote task", "cluster:transfers.tiny", "µs", Bound(1.0)),
+    _row("push", "64 MB to a remote variable", "cluster:transfers.push", "ms", Bound(0.5)),
+    _row("pull", "64 MB from a remote variable", "cluster:transfers.pull", "ms", Bound(0.5)),
     _row("memory_steps", "memory, 10,000 steps", "memory.steps", "×", Bound(1.05, "start")),
     _row("memory_plans", "memory, 1,000 plans", "memory.plans", "×", Bound(1.05, "start")),
 )

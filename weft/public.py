@@ -150,6 +150,7 @@ lazy("", "weft.platform.behavior", "weft.platform.libraries", "weft.variables.mo
 lazy("resource_loader", "weft.platform.resource_loader")
 lazy("logging", "weft.platform.tf_logging")
 lazy("", "weft.platform.tf_logging")
+lazy("profiler", "weft.profiler")
 lazy("graph_util", "weft.framework.graph_util", "weft.framework.freezing")
 for _space in ("signal", "spectral"):
     lazy(

@@ -13,6 +13,7 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+SOAK = bool(os.environ.get("WEFT_SOAK"))  # whether the long forms are run
 
 
 def free_ports(n):
@@ -41,12 +42,14 @@ class Task:
             )
         self.told = []  # all that it has told
         self._new = queue.SimpleQueue()
-        threading.Thread(target=self._read, daemon=True).start()
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
 
     def _read(self):
-        for line in self.process.stdout:
-            with contextlib.suppress(ValueError):  # what a killed task has written half
-                self._new.put(json.loads(line))
+        with self.process.stdout as lines:
+            for line in lines:
+                with contextlib.suppress(ValueError):  # what a killed task has written half
+                    self._new.put(json.loads(line))
         self._new.put(None)
 
     def next(self, key, seconds=30.0):
@@ -80,9 +83,14 @@ class Task:
                 return
             self.told.append(told)
 
-    def story(self):
+    def last(self, key):
+        """What the task has last told under a key."""
+        self.skip()
+        return [told[key] for told in self.told if key in told][-1]
+
+    def story(self, length=3000):
         """What is known of the task, for who has to find out what went wrong."""
-        lines = self.log.read_text(errors="replace")[-3000:]
+        lines = self.log.read_text(errors="replace")[-length:]
         return f"exit {self.process.poll()}, told {self.told[-5:]}, log:\n{lines}"
 
     def signal(self, number):
@@ -92,7 +100,14 @@ class Task:
         """Ends the process at once, as SIGKILL does."""
         self.process.kill()
         self.process.wait()
+
+    def end(self):
+        """Ends the process, stopped or not, and lets go of it."""
+        if self.process.poll() is None:
+            self.signal(signal.SIGCONT)
+            self.kill()
         self.process.stdin.close()
+        self._reader.join()
 
     def wait(self, seconds=30.0):
         """Waits for the end of the process and returns its exit status."""
@@ -111,6 +126,7 @@ class Cluster:
             job: [f"localhost:{next(ports)}" for _ in range(n)] for job, n in jobs.items()
         }
         self.tasks = {}
+        self._all = []
         self._folder = Path(folder)
         self._implementation, self._python = implementation, python
 
@@ -125,7 +141,11 @@ class Cluster:
             self._folder / f"{job}{index}.log",
         )
         self.tasks[job, index] = task
+        self._all.append(task)
         return task
+
+    def kill(self, job, index=0):
+        self.tasks[job, index].kill()
 
     def target(self, job, index=0):
         return "grpc://" + self.addresses[job][index]
@@ -134,9 +154,5 @@ class Cluster:
         return self
 
     def __exit__(self, *error):
-        for task in self.tasks.values():
-            if task.process.poll() is None:
-                task.signal(signal.SIGCONT)
-                task.kill()
-        left = [t.name for t in self.tasks.values() if t.process.poll() is None]
-        assert not left, left
+        for task in self._all:
+            task.end()

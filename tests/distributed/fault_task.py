@@ -5,8 +5,10 @@ python fault_task.py IMPLEMENTATION JOB INDEX OPTIONS_AS_JSON
 It prints lines of JSON: {"ready": address} first, then what its part has to tell.
 """
 
+import faulthandler
 import json
 import os
+import signal
 import sys
 import threading
 import time
@@ -15,9 +17,13 @@ implementation, job, index = sys.argv[1], sys.argv[2], int(sys.argv[3])
 options = json.loads(sys.argv[4])
 
 
+faulthandler.register(signal.SIGUSR1)  # what all threads do goes to the log
+
+
 def end_with_input():
     """A test that is killed leaves no task behind."""
-    sys.stdin.buffer.read()
+    while os.read(0, 1):
+        pass
     os._exit(1)
 
 
@@ -101,15 +107,15 @@ def train():
         hooks.append(tf.train.StopAtStepHook(last_step=options["stop_at"]))
     test_x = rng.randn(500, 10).astype("f")
     test_y = test_x.dot(hidden).argmax(1)
+    enough = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: enough.set())
     with tf.train.MonitoredSession(creator, hooks + [Told()], 1) as sess:
-        while not sess.should_stop():
+        while not enough.is_set() and not sess.should_stop():
             rows = rng.randn(32, 10).astype("f")
             feed = {x: rows, y: rows.dot(hidden).argmax(1)}
             _, at = sess.run([op, step], feed)
             tell(step=int(at))
             time.sleep(options.get("pause", 0.0))
-            if options.get("stop_at") and at >= options["stop_at"] - 1:
-                break
         tell(accuracy=float(sess.run(right, {x: test_x, y: test_y})))
 
 

@@ -42,9 +42,11 @@ class Cluster:
         return self.servers[job, task].target
 
 
-@pytest.fixture
-def make(monkeypatch):
+@pytest.fixture(params=["links", "grpc"])
+def make(monkeypatch, request):
     monkeypatch.setattr("weft.distributed.server.directly", False)
+    if request.param == "grpc":
+        monkeypatch.setattr("weft.distributed.links.enabled", False)
     made = []
 
     def cluster(ps=1, workers=1):

@@ -10,6 +10,7 @@ from weft import proto
 from weft.distributed import large_messages, wire
 from weft.framework import dtypes, errors
 from weft.framework.tensor_proto import make_ndarray
+from weft.ops.flow.list_value import TensorList
 
 MANY = large_messages.LARGE
 
@@ -88,3 +89,26 @@ def test_a_tensor_that_is_said_to_be_vast_takes_no_memory():
     tensor.tensor_shape.dim.add(size=1 << 40)
     with pytest.raises(errors.InvalidArgumentError, match="not in the message"):
         wire.from_message(tensor)
+
+
+def test_lists_of_tensors_cross_as_tensorflow_writes_them():
+    inner = TensorList(dtypes.int32, None, [np.int32(7)])
+    for dtype, items in [(dtypes.float32, [np.ones((2, 3), "f"), None]), (dtypes.variant, [inner])]:
+        value = TensorList(dtype, None if dtype is dtypes.variant else (2, None), items)
+        message = proto.TensorProto()
+        wire.to_message(value, wire.dtype_of(value), message)
+        back = wire.from_message(proto.TensorProto.FromString(message.SerializeToString()))
+        assert (back.element_dtype, back.element_shape) == (dtype, value.element_shape)
+        assert back.max_elements == -1 and back.length == len(items)
+    assert back.items[0].items == [7]
+
+
+@pytest.mark.parametrize(
+    "metadata", [b"", b"\xff\xff\xff\xff\x7f", b"\x01\x05\x01\x00", b"\xff" * 20]
+)
+def test_a_damaged_list_is_refused(metadata):
+    message = proto.TensorProto(dtype=proto.DT_VARIANT)
+    message.tensor_shape.SetInParent()
+    message.variant_val.add(type_name="tensorflow::TensorList", metadata=metadata)
+    with pytest.raises(errors.InvalidArgumentError):
+        wire.from_message(message)

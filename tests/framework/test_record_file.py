@@ -5,12 +5,12 @@ import pytest
 from tests.failing_disk import failing
 from weft.framework import errors, file_system
 from weft.framework.record_file import RecordFile
-from weft.framework.record_format import read_records
+from weft.framework.record_format import Records
 
 
 def records_of(path):
     with file_system.open_file(path, "rb") as file:
-        return list(read_records(file))
+        return list(Records(file))
 
 
 @pytest.mark.parametrize("size", [10, 3000, 20000, 300000])

@@ -39,6 +39,7 @@ def interpreter(implementation):
 def environment(implementation):
     out = dict(os.environ, TF_CPP_MIN_LOG_LEVEL="3", PYTHONWARNINGS="ignore")
     out.pop("PYTHONPATH", None)
+    out.pop("XLA_FLAGS", None)  # those of this process, which older XLAs don't know
     if implementation == "weft":
         out["PYTHONPATH"] = str(ROOT)
     return out

@@ -5,7 +5,8 @@ import pytest
 
 import weft as tf
 from weft.data.function import StructuredFunction
-from weft.runtime.function_rows import FunctionRows, OneByOne
+from weft.ops.datasets.block import OneByOne
+from weft.runtime.function_rows import FunctionRows
 from weft.testing import tier
 
 
@@ -24,7 +25,7 @@ class Called:
         self.captured = session.run(captured) if captured else []
         name = traced.attribute.name
         self.one = session._functions.callable(name, self.resources)
-        self.rows: FunctionRows = session._functions.on_rows(name, self.resources, len(columns))
+        self.rows: FunctionRows = session._functions.on_rows(name, self.resources, len(captured))
 
     def one_by_one(self, n):
         found = []

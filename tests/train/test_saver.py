@@ -116,22 +116,40 @@ def test_a_variable_that_the_checkpoint_lacks_is_named(tmp_path):
         sess.run(v.initializer)
         path = tf.train.Saver().save(sess, str(tmp_path / "m"))
         tf.get_variable("fresh", [2])
-        with pytest.raises(tf.errors.NotFoundError, match="Key fresh not found in checkpoint"):
+        with pytest.raises(
+            tf.errors.NotFoundError, match=f"Key fresh not found in checkpoint {path}"
+        ):
             tf.train.Saver().restore(sess, path)
 
 
-def test_a_variable_of_another_shape_is_refused(tmp_path):
-    v = tf.get_variable("v", [2])
+@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize("use_resource", [False, True])
+def test_variables_of_other_shapes_are_refused(tmp_path, version, use_resource):
+    for name, shape in (("a", [3]), ("v", [2]), ("w", [4, 1])):
+        tf.get_variable(name, shape, initializer=tf.ones_initializer())
     with tf.Session() as sess:
-        sess.run(v.initializer)
-        path = tf.train.Saver().save(sess, str(tmp_path / "m"))
+        sess.run(tf.global_variables_initializer())
+        path = tf.train.Saver(write_version=version).save(sess, str(tmp_path / "m"))
     with tf.Graph().as_default(), tf.Session() as sess:
-        tf.get_variable("v", [1, 2])
-        with pytest.raises(tf.errors.InvalidArgumentError, match="Assign requires shapes of both"):
-            tf.train.Saver().restore(sess, path)
-        with tf.variable_scope("again"):
-            pass
+        a = tf.get_variable("a", [3], use_resource=use_resource)
+        tf.get_variable("v", [1, 2], use_resource=use_resource)
+        tf.get_variable("w", [4], use_resource=use_resource)
+        sess.run(a.assign([7.0, 8.0, 9.0]))
+        saver = tf.train.Saver()
+        described = tf.train.export_meta_graph()
+        expected = (
+            r"Assign requires shapes of both tensors to match: "
+            rf"variable v has the shape \[1,2\] and v in {path} has \[2\]; "
+            rf"variable w has the shape \[4\] and w in {path} has \[4,1\]"
+        )
+        with pytest.raises(tf.errors.InvalidArgumentError, match=expected):
+            saver.restore(sess, path)
+        assert sess.run(a).tolist() == [7, 8, 9]  # nothing was assigned
         tf.train.Saver(reshape=True, name="other").restore(sess, path)
+        assert sess.run(a).tolist() == [1, 1, 1]
+    with tf.Graph().as_default(), tf.Session() as sess:
+        with pytest.raises(tf.errors.InvalidArgumentError, match=expected):
+            tf.train.import_meta_graph(described).restore(sess, path)
 
 
 def test_errors_of_use(tmp_path):

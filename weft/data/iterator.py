@@ -6,15 +6,16 @@ import warnings
 from typing import Any
 
 import weft as tf
-from weft.data import structure
+from weft.data import checkpointing, structure
 from weft.framework.export import export
 from weft.framework.tensor import Tensor
+from weft.framework.trackable import Trackable
 
 GET_NEXT_CALL_WARNING_THRESHOLD = 32
 
 
 @export("data.Iterator", "compat.v1.data.Iterator")
-class Iterator:
+class Iterator(Trackable):
     """A place in a dataset, in a graph: each run of what `get_next` gave has the next element."""
 
     def __init__(
@@ -148,16 +149,19 @@ class Iterator:
         """What elements are like."""
         return self._element_spec
 
+    def _gather_saveables_for_checkpoint(self) -> dict[str, Any]:
+        return checkpointing.saveables(self._iterator_resource)
 
-class EagerIterator:
+
+class EagerIterator(Trackable):
     """A place in a dataset under eager execution: a Python iterator."""
 
     def __init__(self, dataset: Any):
         self._element_spec = dataset.element_spec
         attributes = structure.attributes(self._element_spec)
-        self._resource = tf.raw_ops.AnonymousIterator(**attributes)
+        self._iterator_resource = tf.raw_ops.AnonymousIterator(**attributes)
         self._dataset = dataset
-        tf.raw_ops.MakeIterator(dataset=dataset._variant_tensor, iterator=self._resource)
+        tf.raw_ops.MakeIterator(dataset=dataset._variant_tensor, iterator=self._iterator_resource)
 
     def __iter__(self) -> EagerIterator:
         return self
@@ -172,7 +176,7 @@ class EagerIterator:
 
     def _next_internal(self) -> Any:
         components = tf.raw_ops.IteratorGetNextSync(
-            iterator=self._resource, **structure.attributes(self._element_spec)
+            iterator=self._iterator_resource, **structure.attributes(self._element_spec)
         )
         return structure.from_tensors(self._element_spec, list(components))
 
@@ -184,6 +188,9 @@ class EagerIterator:
     def element_spec(self) -> Any:
         """What elements are like."""
         return self._element_spec
+
+    def _gather_saveables_for_checkpoint(self) -> dict[str, Any]:
+        return checkpointing.saveables(self._iterator_resource)
 
     @property
     def output_types(self) -> Any:

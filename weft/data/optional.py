@@ -101,11 +101,8 @@ class OptionalStructure(TypeSpec):
     def _from_components(self, components: list[Any]) -> OptionalImpl:
         return OptionalImpl(components[0], self._value_structure)
 
-    def _to_component(self, value: OptionalImpl) -> Any:
-        return value._variant_tensor
-
-    def _from_component(self, tensor: Any) -> OptionalImpl:
-        return OptionalImpl(tensor, self._value_structure)
+    def _to_components(self, value: OptionalImpl) -> list[Any]:
+        return [value._variant_tensor]
 
     @property
     def _legacy_output_types(self) -> Any:
@@ -122,6 +119,6 @@ def get_next_as_optional(iterator: Any) -> Optional:
     if hasattr(iterator, "get_next_as_optional"):
         return iterator.get_next_as_optional()
     variant = tf.raw_ops.IteratorGetNextAsOptional(
-        iterator=iterator._resource, **structure.attributes(iterator.element_spec)
+        iterator=iterator._iterator_resource, **structure.attributes(iterator.element_spec)
     )
     return OptionalImpl(variant, iterator.element_spec)

@@ -9,10 +9,13 @@ import threading
 from typing import Any
 
 from weft import proto
-from weft.distributed import rpc, wire
+from weft.distributed import link_frames, rpc, wire
 from weft.distributed.discovery import Discovery, held
+from weft.distributed.expansion import EXPANDABLE, Expansion
+from weft.distributed.flow import colocate
+from weft.distributed.link_steps import CallerLinks
 from weft.distributed.partial_steps import PartialStep
-from weft.distributed.partition import Part, Partitioner
+from weft.distributed.partition import Part, Partitioner, set_life, task_of
 from weft.distributed.peers import Peers, RemoteWorker
 from weft.engine.program import order
 from weft.framework import errors
@@ -20,7 +23,7 @@ from weft.runtime.alarm import Limit
 from weft.runtime.devices import Device
 from weft.runtime.fetches import Fetches
 from weft.runtime.functions import FunctionPrograms, in_order_of_creation
-from weft.runtime.placement import place
+from weft.runtime.placement import device_for, place
 from weft.runtime.recent_cache import RecentCache
 from weft.runtime.segment import can_compile
 
@@ -149,12 +152,34 @@ class ClusterMaster:
         compilable = {op: can_compile(op, functions) for op in ops}
         soft = self._config.allow_soft_placement
         placed = place(ops, devices, soft, compilable.__getitem__)
+        if len(self._tasks) > 1 and any(op.type in EXPANDABLE for op in ops):
+            step = Expansion(
+                graph,
+                ops,
+                feeds,
+                fetches,
+                handler.ops,
+                lambda op: task_of(placed[op].name),
+                lambda op, name: task_of(device_for(op, name, devices, soft).name),
+            )
+            if step.is_needed():
+                step.write()
+                graph, feeds, fetches = step.graph, step.feeds, step.fetches
+                cut = set(feeds)
+                ops = order([t._op for t in fetches if t not in cut] + step.targets, cut)
+                ops = in_order_of_creation(ops)
+                functions = FunctionPrograms(graph)
+                compilable = {op: can_compile(op, functions) for op in ops}
+                placed = place(ops, devices, soft, compilable.__getitem__)
+        colocate(ops, placed)
         bundling = [t for t in self._tasks if self._peers.worker(t).is_weft]
         parts = Partitioner(graph, ops, placed, feeds, fetches, bundling).parts.values()
+        lives = {task_of(d.name): d.incarnation for d in devices}
         kind = _Registered()
         try:
             for part in parts:
                 worker = self._peers.worker(part.task)
+                set_life(part.graph_def, lives[part.task])
                 handle = worker.register(
                     self._handle, part.graph_def, self._with_sessions, limit.left_ms()
                 )
@@ -194,7 +219,7 @@ class ClusterMaster:
         kind = self._registered(graph, handler, feeds, limit)
         if metadata is not None:
             metadata.Clear()
-        run = _Run(kind, values, feeds, options, metadata)
+        run = _Run(self._own, kind, values, feeds, options, metadata)
         alarm = None
         self._running.add(run)
         try:
@@ -219,7 +244,7 @@ class ClusterMaster:
         """Begins a step that is run in parts, and returns its handle."""
         kind = self._registered(graph, handler, tuple(feeds), self._limit())
         handle = str(next(self._partial_handles))
-        self._partial[handle] = PartialStep(kind, feeds, handler.tensors, pool)
+        self._partial[handle] = PartialStep(kind, feeds, handler.tensors, rpc.pool)
         return handle
 
     def _advance(
@@ -252,6 +277,7 @@ class ClusterMaster:
             if self._partial.pop(handle, None) is not None:
                 partial.kind.end_run()
         self._kinds.clear()
+        self._peers.close()
         if self._with_sessions and self._devices:
             for task in self._tasks:
                 _quietly(self._peers.worker(task).delete_session, self._handle)
@@ -273,8 +299,15 @@ class _Run:
     """One run of a step."""
 
     def __init__(
-        self, kind: _Registered, values: list[Any], feeds: Any, options: Any, metadata: Any
+        self,
+        own: str,
+        kind: _Registered,
+        values: list[Any],
+        feeds: Any,
+        options: Any,
+        metadata: Any,
     ):
+        self._own = own  # the master's task
         self._kind, self._values, self._feeds = kind, values, feeds
         self._options, self._metadata = options, metadata
         self._id = secrets.randbits(56)
@@ -283,6 +316,7 @@ class _Run:
         self._cancels: list[Any] = []
         self._left = len(kind.parts)
         self._all_done = threading.Event()
+        self._links: Any = None
         self._found: list[Any] = [None] * kind.fetches
 
     def cancel(self, error: Any) -> None:
@@ -312,12 +346,19 @@ class _Run:
     def results(self, graph: Any) -> list[Any]:
         for i, source in self._kind.fed.items():
             self._found[i] = self._values[source]
+        self._links = self._take_links()
         try:
-            self._start(graph)
+            self._begin(graph)
+            if self._links is not None:
+                self._links.read_all()
             self._all_done.wait()
         except BaseException as e:  # Ctrl-C, most of all
             self.cancel(e)
+            if self._links is not None:
+                self._links.read_all()
             self._all_done.wait(_ENDING_SECONDS)
+        if self._links is not None:
+            self._links.finish()
         for _, worker, _ in self._kind.parts:
             # Where all went well a worker of weft has nothing left, and knows it.
             if self._error is not None or not worker.is_weft:
@@ -326,19 +367,60 @@ class _Run:
             raise self._error
         return self._found
 
-    def _start(self, graph: Any) -> None:
-        last = len(self._kind.parts) - 1
+    def _begin(self, graph: Any) -> None:
+        """Begins the parts that are elsewhere, and runs those that are here, the last of them in this thread."""
+        linked, last = self._links, len(self._kind.parts) - 1
         for n, (part, worker, handle) in enumerate(self._kind.parts):
-            if isinstance(worker, RemoteWorker):
+            if linked is not None and linked.carries(part.task):
+                self._start_linked(part, handle, graph)
+            elif isinstance(worker, RemoteWorker):
                 self._start_remote(part, worker, handle, graph)
             elif n < last:
-                pool.submit(self._run_here, part, worker, handle, graph)
+                if linked is not None:  # threads that may wait for each other
+                    linked.leave_reading()
+                rpc.pool.submit(self._run_here, part, worker, handle, graph)
             else:
                 self._run_here(part, worker, handle, graph)
+
+    def _take_links(self) -> CallerLinks | None:
+        """The links to the tasks on this host that take part; None where there are none."""
+        pools = [(p.task, w.links) for p, w, _ in self._kind.parts if isinstance(w, RemoteWorker)]
+        if not any(pool is not None for _, pool in pools):
+            return None
+        found = CallerLinks(rpc.pool.submit)
+        for task, pool in pools:
+            if pool is not None:
+                found.add(task, pool)
+        self._on_failure(lambda: found.interrupt(self._error))
+        return found
+
+    def _start_linked(self, part: Part, handle: str, graph: Any) -> None:
+        def done(frame: Any, error: Any) -> None:
+            try:
+                if error is not None and error is self._links.stopped_by:
+                    raise error
+                if error is not None:
+                    raise self._told(error.error_code, wire.text_of(error), graph, part)
+                self._take(proto.RunGraphResponse.FromString(frame.message), part, graph)
+                for key, array in frame.tensors:
+                    self._found[part.fetches[key]] = wire.owned(array)
+            except BaseException as e:
+                self.cancel(e)
+            finally:
+                self._part_done()
+
+        feeds = [
+            (key, link_frames.typed(self._values[i], self._feeds[i].dtype))
+            for i, key in part.feeds.items()
+        ]
+        request = self._request(part, handle)
+        self._links.run(part.task, self._own, request.SerializeToString(), feeds, done)
 
     def _run_here(self, part: Part, worker: Any, handle: str, graph: Any) -> None:
         try:
             step = worker.new_step(handle)
+            if part.task == self._own:
+                step.carrier = self._links
             stopped = errors.CancelledError(None, None, "Another part of the step has failed.")
             self._on_failure(lambda: step.cancel(self._error or stopped))
             feeds = {key: self._values[i] for i, key in part.feeds.items()}
@@ -355,7 +437,7 @@ class _Run:
         finally:
             self._part_done()
 
-    def _start_remote(self, part: Part, worker: RemoteWorker, handle: str, graph: Any) -> None:
+    def _request(self, part: Part, handle: str) -> Any:
         request = proto.RunGraphRequest(
             graph_handle=handle,
             step_id=self._id,
@@ -364,12 +446,16 @@ class _Run:
         )
         if self._options is not None and self._options.trace_level:
             request.exec_opts.record_timeline = True
+        return request
+
+    def _start_remote(self, part: Part, worker: RemoteWorker, handle: str, graph: Any) -> None:
+        request = self._request(part, handle)
         sends = [(key, self._values[i], self._feeds[i].dtype) for i, key in part.feeds.items()]
         future = worker.start(wire.with_tensors(request, "send", sends))
 
         def done(future: Any) -> None:
             try:
-                self._take(future, part, graph)
+                self._take(self._response(future, part, graph), part, graph)
             except BaseException as e:
                 self.cancel(e)
             finally:
@@ -378,14 +464,16 @@ class _Run:
         future.add_done_callback(done)
         self._on_failure(future.cancel)
 
-    def _take(self, future: Any, part: Part, graph: Any) -> None:
+    def _response(self, future: Any, part: Part, graph: Any) -> Any:
         if future.cancelled():
             raise errors.CancelledError(None, None, "The step was cancelled.")
         error = future.exception()
         if error is not None:
             e = rpc.error_of_call(error)
             raise self._told(e.error_code, e.message, graph, part)
-        response = future.result()
+        return future.result()
+
+    def _take(self, response: Any, part: Part, graph: Any) -> None:
         if response.status_code:
             raise self._told(response.status_code, response.status_error_message, graph, part)
         for key, array in wire.tensors_of(response, "recv"):
@@ -403,6 +491,3 @@ class _Run:
         if not text.startswith("From /job:"):
             text = f"From {part.task}:\n{text}"
         return wire.error_of(code, text, graph)
-
-
-pool = rpc.DaemonPool()

@@ -11,8 +11,7 @@ import threading
 from typing import Any
 
 from weft import proto
-from weft.distributed import wire
-from weft.distributed.peers import WEFT
+from weft.distributed import limits, wire
 from weft.framework import errors
 from weft.framework.graph import Graph
 from weft.framework.importer import extend_graph
@@ -196,6 +195,7 @@ class Master:
         return found
 
     def create_session(self, request: Any, call: Any) -> Any:
+        limits.hold("sessions", self._server.limits.sessions, len(self._sessions))
         handle = secrets.token_hex(8)
         session = MasterSession(handle, self._server.target, request.config)
         try:
@@ -251,7 +251,8 @@ class Master:
         prefix = "/job:%s/replica:0/task:%d/" % own
         for device in devices:
             local = device.name.startswith(prefix)
-            describe(device, (response.local_device if local else response.remote_device).add())
+            out = (response.local_device if local else response.remote_device).add()
+            describe(device, self._server.description, out)
         return response
 
     def reset(self, request: Any, call: Any) -> Any:
@@ -269,6 +270,8 @@ class Master:
 
     def make_callable(self, request: Any, call: Any) -> Any:
         session = self._session(request.session_handle)
+        present = sum(len(s.callables) for s in list(self._sessions.values()))
+        limits.hold("graphs", self._server.limits.graphs, present)
         return proto.MakeCallableResponse(handle=session.make_callable(request.options))
 
     def run_callable(self, request: Any, call: Any) -> Any:
@@ -300,8 +303,8 @@ def _step(session: BaseSession, call: Any) -> executor.Step:
     return step
 
 
-def describe(device: Device, out: Any) -> None:
+def describe(device: Device, description: str, out: Any) -> None:
     """Writes what is known of a device into a DeviceAttributes message."""
     out.name, out.device_type = device.name, device.kind
-    out.physical_device_desc = WEFT
+    out.physical_device_desc = description
     out.memory_limit, out.incarnation = device.memory_limit, device.incarnation

@@ -9,16 +9,13 @@ from collections.abc import Collection
 from typing import Any
 
 from weft import proto
+from weft.distributed.flow import Flow, Path
 from weft.framework import errors, graph_def
 from weft.framework.operation import Operation
 from weft.framework.tensor import Tensor
 from weft.framework.tensor_shape import TensorShape
 from weft.runtime.devices import Device
 from weft.runtime.rendezvous import key_of
-
-# Ops of TensorFlow 1's control flow: what is between them may be dead, or of some iteration.
-_ENTRIES = ("Switch", "RefSwitch", "Enter", "RefEnter", "NextIteration", "RefNextIteration")
-_EXITS = ("Merge", "RefMerge", "Exit", "RefExit")
 
 
 def task_of(device: str) -> str:
@@ -87,7 +84,10 @@ class Partitioner:
         self._received: dict[
             Any, str
         ] = {}  # (what, task) -> name of the node that stands for it there
-        self._inside: set[Operation] = set()  # of TensorFlow 1's control flow
+        self._flow = Flow(ops, self.fed)
+        self._loops: dict[
+            tuple[Path, str], str
+        ] = {}  # (frame, task) -> what an iteration begins with there
         self._edges = 0
         self._library = None
         if graph._functions:
@@ -118,10 +118,6 @@ class Partitioner:
         device = self.placed[op]
         here = task_of(device.name)
         sources = [t._op for t in op._inputs if t not in self.fed]
-        if op.type in _ENTRIES or (
-            op.type not in _EXITS and any(s in self._inside for s in sources + op._control_inputs)
-        ):
-            self._inside.add(op)
         waiting = self._behind_waiting
         if op._decl.blocking or any(s in waiting for s in sources + op._control_inputs):
             waiting.add(op)
@@ -134,7 +130,7 @@ class Partitioner:
                 level = max(level, self.level.get(t._op, 0))
                 inputs.append(t._as_node_def_input())
             else:
-                text, at = self._bring(t, device)
+                text, at = self._bring(t, device, self._flow.around(op))
                 level = max(level, at)
                 inputs.append(text)
         for c in op._control_inputs:
@@ -144,7 +140,7 @@ class Partitioner:
                 level = max(level, self.level.get(c, 0))
                 inputs.append("^" + c._name)
             else:
-                text, at = self._bring(c, device)
+                text, at = self._bring(c, device, self._flow.around(op))
                 level = max(level, at)
                 inputs.append("^" + text.partition(":")[0])
         self.level[op] = level
@@ -181,20 +177,61 @@ class Partitioner:
         node.attr["T"].type = tensor.dtype.base_dtype.enum
         part.fetches[self._ends(node, tensor.name, device, device, True)] = index
 
-    def _bring(self, what: Any, to: Device) -> tuple[str, int]:
-        """What stands at a task for a tensor, or for the end of an operation, of another; with its level."""
+    def _loop(self, frame: Path, to: Device) -> str:
+        """The Merge that each iteration of a frame begins with at a task that takes part in the loop.
+
+        The task follows the loop by operations of its own, which are told whether there is a next iteration;
+        by them it knows how often to receive."""
+        task = task_of(to.name)
+        found = self._loops.get((frame, task))
+        if found is not None:
+            return found
+        part, n = self._part(task), len(self._loops)
+        base = f"_cloop_{n}_{frame[-1].decode()}"
+        merge = self._loops[frame, task] = base + "_merge"
+        condition = self._flow.conditions.get(frame)
+        if condition is None:
+            raise errors.InvalidArgumentError(
+                None,
+                None,
+                f"A cross-device loop must have a pivot predicate: {frame[-1].decode()}",
+            )
+
+        def node(name: str, kind: str, *inputs: str) -> Any:
+            out = part.graph_def.node.add(name=name, op=kind, device=to.name, input=inputs)
+            out.attr["T"].type = proto.DT_FLOAT
+            return out
+
+        start = base + "_start"
+        if len(frame) > 1:
+            start = self._loop(frame[:-1], to)
+        else:
+            _empty_constant(part.graph_def.node.add(name=start, op="Const", device=to.name))
+        enter = node(base + "_enter", "Enter", start)
+        enter.attr["frame_name"].s = frame[-1]
+        enter.attr["is_constant"].b = False
+        enter.attr["parallel_iterations"].i = condition.parallel_iterations
+        node(merge, "Merge", base + "_enter", base + "_next").attr["N"].i = 2
+        decides = condition.op._outputs[0]
+        if task_of(self.placed[condition.op].name) == task:
+            told = decides._as_node_def_input()
+        else:
+            told, _ = self._bring(decides, to, frame)
+        node(base + "_switch", "Switch", merge, told)
+        node(base + "_next", "NextIteration", base + "_switch:1")
+        return merge
+
+    def _bring(self, what: Any, to: Device, frame: Path = ()) -> tuple[str, int]:
+        """What stands at a task for a tensor, or for the end of an operation, of another; with its level.
+
+        `frame` is the loop that it is used in."""
         source: Operation = what._op if type(what) is Tensor else what
         at = self.level.get(source, 0) + 1
         task = task_of(to.name)
         name = self._received.get((what, task))
         if name is not None:
             return name, at
-        if source in self._inside:
-            raise errors.UnimplementedError(
-                source.node_def,
-                source,
-                f"{source.name} ({source.type}) is inside of a loop or conditional that is spread over several tasks.",
-            )
+        begins = self._loop(frame, to) if frame else ""
         if type(what) is Tensor and what.dtype.name == "resource":
             raise errors.InvalidArgumentError(
                 source.node_def,
@@ -218,12 +255,12 @@ class Partitioner:
             # An edge that only orders carries an empty tensor.
             given, enum, dims = f"{source._name}/_{self._edges}_done", proto.DT_FLOAT, (0,)
             token = sender.graph_def.node.add(name=given, op="Const", device=device.name)
-            token.attr["dtype"].type = enum
-            token.attr["value"].tensor.dtype = enum
-            token.attr["value"].tensor.tensor_shape.dim.add(size=0)
+            _empty_constant(token)
             token.input.append("^" + source._name)
         # What may have to wait does not hold up anything else.
         together = {sender.task, task} <= self._bundling and source not in self._behind_waiting
+        # Nor does what may be dead take anything else with it.
+        together = together and self._flow.is_certain(what)
         if together:
             bundle = self._bundles.get((sender.task, task, at))
             if bundle is None:
@@ -241,10 +278,20 @@ class Partitioner:
         self._ends(send, edge, device, to, False)
         name = self._received[what, task] = f"{source._name}/_{self._edges}"
         recv = receiver.graph_def.node.add(name=name, op="_Recv", device=to.name)
+        if begins:
+            recv.input.append("^" + begins)
         recv.attr["tensor_type"].type = enum
         _say_shape(recv, dims)
         recv.attr["_weft_level"].i = at
         self._ends(recv, edge, device, to, False)
+        if type(what) is not Tensor and not self._flow.is_certain(what):
+            # Whether it is dead is told by what follows it, not by the Recv itself.
+            passed = name + "_ran"
+            node = receiver.graph_def.node.add(
+                name=passed, op="Identity", device=to.name, input=[name]
+            )
+            node.attr["T"].type = enum
+            name = self._received[what, task] = passed
         return name, at
 
     def _finish(self, bundle: _Bundle) -> None:
@@ -271,6 +318,29 @@ class Partitioner:
         node.attr["recv_device"].s = receiver.name.encode()
         node.attr["client_terminated"].b = client
         return key_of(sender.name, incarnation, receiver.name, name)
+
+
+_LIFE = "_weft_life"
+
+
+def set_life(part: Any, incarnation: int) -> None:
+    """Says for which life of its task a part of a graph is meant: one that comes after it has other state."""
+    if part.node:
+        signed = incarnation - (1 << 64) if incarnation >= 1 << 63 else incarnation
+        part.node[0].attr[_LIFE].i = signed
+
+
+def life_of(part: Any) -> int | None:
+    """What `set_life` has said; nothing, where the master is not of weft."""
+    if not part.node or _LIFE not in part.node[0].attr:
+        return None
+    return part.node[0].attr[_LIFE].i & (1 << 64) - 1
+
+
+def _empty_constant(node: Any) -> None:
+    node.attr["dtype"].type = proto.DT_FLOAT
+    node.attr["value"].tensor.dtype = proto.DT_FLOAT
+    node.attr["value"].tensor.tensor_shape.dim.add(size=0)
 
 
 def _say_shape(node: Any, dims: Any) -> None:

@@ -3,29 +3,47 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import threading
 from collections import deque
 from collections.abc import Callable
 from typing import Any
 
+from google.protobuf.unknown_fields import UnknownFieldSet
+
 from weft import proto
-from weft.distributed import rpc, wire
+from weft.distributed import addresses, links, rpc, wire
+from weft.distributed.credentials import Credentials
+from weft.distributed.links import Links
 from weft.distributed.partition import task_of
 from weft.framework import errors
 from weft.runtime.devices import Device
 from weft.runtime.rendezvous import Arrival
 
-WEFT = "weft"  # how a device of weft describes itself
+# How a device of weft describes itself; the name of its task's links follows, and who they lead to.
+WEFT = "weft"
+
+
+_log = logging.getLogger("tensorflow")
 
 
 class Peers:
     """The tasks of a cluster by name."""
 
-    def __init__(self, cluster: Any, find: Callable[[str], Any]):
+    def __init__(
+        self,
+        cluster: Any,
+        find: Callable[[str], Any],
+        credentials: Credentials | None = None,
+        own: bool = False,
+    ):
+        # The servers know of a cluster that is their own; of one that a session brings along they need not.
+        self._cluster = cluster if own else None
         self.addresses: dict[str, str] = {}
         for job in cluster.job:
             for index, address in sorted(job.tasks.items()):
                 self.addresses[f"/job:{job.name}/replica:0/task:{index}"] = address
+        self._credentials = credentials
         self._find = find  # the worker of this process at an address, or None
         self._remote: dict[str, RemoteWorker] = {}
         self._lock = threading.Lock()
@@ -41,8 +59,23 @@ class Peers:
         with self._lock:
             found = self._remote.get(task)
             if found is None:
-                found = self._remote[task] = RemoteWorker(task, address)
+                found = self._remote[task] = RemoteWorker(
+                    task, address, self._credentials, self._cluster
+                )
             return found
+
+    def close(self) -> None:
+        """Lets go of the links that are kept for later steps."""
+        with self._lock:
+            workers = list(self._remote.values())
+        for worker in workers:
+            if worker.links is not None:
+                worker.links.close()
+
+    def is_later(self, task: str) -> bool:
+        """Whether a task is one of a TensorFlow that numbers the frames of loops in the later way."""
+        worker = self.worker(task)
+        return isinstance(worker, RemoteWorker) and worker.is_later()
 
     def receive(self, device: str, step_id: int, key: str, arrival: Arrival) -> None:
         """Asks the task of a device for a tensor of a step."""
@@ -55,44 +88,80 @@ class Peers:
         arrival.on_cancel = there.cancel
 
 
+def described(name: str, address: str) -> str:
+    """How a device describes itself: as one of weft, with the name of links to the server at an address."""
+    return f"{WEFT} links={name} port={address.rpartition(':')[2]}" if name else WEFT
+
+
+def links_of(words: list[str], address: str) -> str:
+    """The name of links to the server at an address, if it has told it.
+
+    A server that is reached by another port than its own is behind a proxy, or a tunnel: then there is a reason
+    for the way that one has to take.
+    """
+    told = dict(w.split("=", 1) for w in words if "=" in w)
+    if not links.enabled or told.get("port") != address.rpartition(":")[2]:
+        return ""
+    return told.get("links", "")
+
+
 class RemoteWorker:
     """A worker in another process. Its methods are those of `Worker`, and the beginning of runs."""
 
     is_here = False
 
-    def __init__(self, task: str, address: str):
-        self.task = task
+    def __init__(
+        self,
+        task: str,
+        address: str,
+        credentials: Credentials | None = None,
+        cluster: Any = None,
+    ):
+        self.task, self.address = task, address
         self.is_weft = False  # as far as is known
-        self.address = address
-        self._stub = rpc.Stub(address, "tensorflow.WorkerService")
+        self.links: Links | None = None  # where it is on this host
+        self._is_later: bool | None = None
+        self._credentials, self._cluster = credentials, cluster
+        self._stub = self._new_stub(False)
         self._untold: deque[int] = deque(maxlen=_MOST_UNTOLD)
         self._life: set[int] = set()  # the incarnations that it had when it was last asked
+
+    def _new_stub(self, watched: bool) -> rpc.Stub:
+        service = "tensorflow.WorkerService"
+        return rpc.Stub(self.address, service, self._credentials, self.task, watched)
 
     def ask_devices(self, answer: Callable[[Any], Any]) -> Any:
         """Asks for its devices, and has it wait for a task that does not answer yet. `answer` is called
         with them, or with an error. Returns what gives up asking."""
-        future = self._stub.start("GetStatus", proto.GetStatusRequest(), wait=True)
+        question = rpc.Question(self._stub, "GetStatus", proto.GetStatusRequest())
 
-        def came(future: Any) -> None:
-            try:
-                answer(self._devices(future))
-            except Exception as e:
-                answer(wire.as_op_error(e))
+        def came(given: Any) -> None:
+            devices = self._devices(given.device_attributes)
+            known = [self.task] == sorted({task_of(d.name) for d in devices})
+            if self._cluster is None or not self.is_weft or not known:
+                answer(devices)
+                return
+            # A question of its own: tasks of TensorFlow have no answer to it.
+            second = rpc.Question(self._stub, "GetServerDef", proto.GetStatusRequest())
+            question.goes_on_as(second)
+            second.ask(lambda theirs: compare(theirs, devices), answer)
 
-        future.add_done_callback(came)
-        return future.cancel
+        def compare(theirs: Any, devices: list[Device]) -> None:
+            difference = addresses.disagreement(self._cluster, theirs)
+            if difference:  # by mistake, or because ports are forwarded
+                _log.warning(
+                    "The members of the cluster may disagree: %s, for %s at %s.",
+                    difference,
+                    self.task,
+                    self.address,
+                )
+            answer(devices)
 
-    def _devices(self, future: Any) -> list[Device]:
-        if future.cancelled():
-            raise errors.CancelledError(None, None, "GetStatus was cancelled.")
-        error = future.exception()
-        if error is not None:
-            raise rpc.error_of_call(error)
-        given = future.result().device_attributes
-        is_weft = any(d.physical_device_desc == WEFT for d in given)
-        if is_weft != self.is_weft:
-            self.is_weft = is_weft
-            self._stub = rpc.Stub(self.address, "tensorflow.WorkerService", watched=is_weft)
+        question.ask(came, answer)
+        return question.cancel
+
+    def _devices(self, given: Any) -> list[Device]:
+        self._know(given)
         out = []
         for d in given:
             if d.device_type in ("CPU", "GPU"):
@@ -105,6 +174,30 @@ class RemoteWorker:
             self._untold.clear()  # with the task went what it held
         self._end_untold()
         return out
+
+    def is_later(self) -> bool:
+        """Whether it numbers the frames of loops as later TensorFlows do."""
+        if self._is_later is None:
+            request = proto.GetStatusRequest()
+            self._know(self._stub.call("GetStatus", request, _ASKING_MS).device_attributes)
+        return bool(self._is_later)
+
+    def _know(self, devices: Any) -> None:
+        """Learns of which kind the task is from what it tells of its devices, and by which name of links it is
+        reached where it is weft."""
+        # Later TensorFlows tell more of a device than this message has fields for.
+        self._is_later = any(len(UnknownFieldSet(d)) for d in devices)
+        told = [d.physical_device_desc.split() for d in devices if d.physical_device_desc]
+        told = [words for words in told if words[0] == WEFT]
+        is_weft = bool(told)
+        if is_weft != self.is_weft:
+            self.is_weft = is_weft
+            self._stub = self._new_stub(is_weft)
+        name = links_of(told[0], self.address) if told else ""
+        if self.links is None or self.links.name != name:
+            if self.links is not None:
+                self.links.close()
+            self.links = Links(name) if name else None
 
     def create_session(
         self, handle: str, cluster: Any, isolate: bool, task: str = "", timeout_ms: int = 0
@@ -187,16 +280,8 @@ class RemoteWorker:
             if error is not None:
                 arrival.finish(error=rpc.error_of_call(error))
                 return
-            response = future.result()
-            if response.is_dead:
-                arrival.finish(
-                    error=errors.UnimplementedError(
-                        None, None, f"A dead tensor has come from {self.task}: {key}"
-                    )
-                )
-                return
             try:
-                arrival.finish(wire.unpack(response))
+                arrival.finish(wire.unpack(future.result()))
             except errors.OpError as e:
                 arrival.finish(error=e)
 
@@ -222,5 +307,19 @@ class RemoteWorker:
         self._stub.call("CleanupAll", request, _CLOSING_MS, wait=False)
 
 
+def name_of_server(address: str, credentials: Credentials | None) -> str:
+    """The task whose server is at an address, "" where none answers."""
+    stub = rpc.Stub(address, "tensorflow.WorkerService", credentials)
+    try:
+        response = stub.call("GetStatus", proto.GetStatusRequest(), _CALLING_MS, wait=False)
+    except errors.OpError:
+        return ""
+    finally:
+        stub.close()
+    return next((task_of(d.name) for d in response.device_attributes), "")
+
+
 _CLOSING_MS = 5000
+_ASKING_MS = 10_000
+_CALLING_MS = 1000
 _MOST_UNTOLD = 1000

@@ -7,6 +7,7 @@ from typing import Any
 
 from weft import proto
 from weft.distributed import rpc, wire
+from weft.distributed.credentials import Credentials
 from weft.framework import errors, graph_def
 from weft.runtime.devices import Device
 from weft.runtime.fetches import Fetches
@@ -16,10 +17,10 @@ from weft.runtime.resources import ResourceStore
 class RemoteMaster:
     """Runs the steps of a session through the master service at an address."""
 
-    def __init__(self, target: str, config: Any):
+    def __init__(self, target: str, config: Any, credentials: Credentials | None = None):
         self._target = target
         self._config = config if config is not None else proto.ConfigProto()
-        self._stub = rpc.Stub(target[len("grpc://") :], "tensorflow.MasterService")
+        self._stub = rpc.Stub(target[len("grpc://") :], "tensorflow.MasterService", credentials)
         self._lock = threading.Lock()
         self._handle = ""
         self._version = 0  # of the graph that the master has, by its count
@@ -166,9 +167,15 @@ class RemoteMaster:
 _CLOSING_MS = 5000
 
 
-def reset(target: str, containers: Any, filters: Any = (), timeout_ms: int = 0) -> None:
+def reset(
+    target: str,
+    containers: Any,
+    filters: Any = (),
+    timeout_ms: int = 0,
+    credentials: Credentials | None = None,
+) -> None:
     """Makes the master at a target close its sessions and forget state."""
-    stub = rpc.Stub(target[len("grpc://") :], "tensorflow.MasterService")
+    stub = rpc.Stub(target[len("grpc://") :], "tensorflow.MasterService", credentials)
     request = proto.ResetRequest(container=containers, device_filters=filters)
     try:
         stub.call("Reset", request, timeout_ms)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from weft.engine.dataflow import DEAD
+from weft.engine.interpreter import PutOff
 from weft.framework import errors
 from weft.framework.registry import op
 from weft.runtime.rendezvous import key_of
@@ -21,17 +23,21 @@ def _transfers(ctx):
 
 def _send(ctx, value, *, tensor_name, send_device, send_device_incarnation, recv_device):
     """Leaves a tensor, or several that travel together, for the task that asks for it."""
-    key = key_of(
-        _text(send_device), send_device_incarnation, _text(recv_device), _text(tensor_name)
-    )
-    _transfers(ctx).send(key, tuple(value) if isinstance(value, list) else value)
+    transfers, receiver = _transfers(ctx), _text(recv_device)
+    where = transfers.where(ctx.position, receiver)
+    key = key_of(_text(send_device), send_device_incarnation, receiver, _text(tensor_name), where)
+    transfers.send(key, tuple(value) if isinstance(value, list) else value)
 
 
 def _receive(ctx, *, tensor_name, send_device, send_device_incarnation, recv_device):
     """Gives what another task sends."""
-    sender = _text(send_device)
-    key = key_of(sender, send_device_incarnation, _text(recv_device), _text(tensor_name))
-    return ctx.wait(_transfers(ctx).receive(sender, key))
+    transfers, sender = _transfers(ctx), _text(send_device)
+    where = transfers.where(ctx.position, sender)
+    key = key_of(sender, send_device_incarnation, _text(recv_device), _text(tensor_name), where)
+    arrival = transfers.receive(sender, key)
+    if arrival.done and arrival.value is DEAD and ctx.node is ctx.may_put_off:
+        raise PutOff(arrival)  # who waits for tensors knows what to do with one that is dead
+    return ctx.wait(arrival)
 
 
 def _text(value):
@@ -40,11 +46,9 @@ def _text(value):
 
 # TensorFlow's, in two forms for two kinds of memory; and those for tensors that travel together between two
 # tasks of weft.
-SENDS, RECEIVES = ("_Send", "_HostSend"), ("_Recv", "_HostRecv")
-
-for _name in SENDS:
+for _name in ("_Send", "_HostSend"):
     op(_name, "tensor: T", f"T: type; {_ENDS}", stateful=True, host=True)(_send)
-for _name in RECEIVES:
+for _name in ("_Recv", "_HostRecv"):
     op(
         _name,
         "-> tensor: tensor_type",

@@ -9,10 +9,13 @@ from typing import Any
 import numpy as np
 
 from weft import proto
-from weft.distributed import large_messages
+from weft.distributed import large_messages, variants
 from weft.engine.cell import Cell
+from weft.engine.dataflow import DEAD
+from weft.engine.interpreter import NOT_THERE
 from weft.framework import dtypes, errors
 from weft.framework.tensor_proto import make_ndarray, make_tensor_proto
+from weft.ops.flow.list_value import TensorList
 
 # Where the text of an error tells which node failed.
 _NODE = re.compile(r"\{\{node ([^\}]*)\}\}")
@@ -26,6 +29,15 @@ def to_message(value: Any, dtype: dtypes.DType, out: Any) -> None:
         handle.maybe_type_name = "N10tensorflow3VarE"
         out.dtype = dtypes.resource.enum
         out.tensor_shape.SetInParent()
+        return
+    if dtype is dtypes.variant:
+        array = value if type(value) is np.ndarray else None
+        out.dtype = dtype.enum
+        out.tensor_shape.SetInParent()
+        for n in () if array is None else array.shape:
+            out.tensor_shape.dim.add(size=n)
+        for item in [value] if array is None else array.ravel().tolist():
+            variants.encode(item, out.variant_val.add(), to_message)
         return
     array = np.asarray(value, dtype.np)
     if dtype.np is None or dtype.np.kind == "O":
@@ -65,6 +77,11 @@ def _array(value: Any) -> Any:
 def pack(value: Any) -> Any:
     """The RecvTensorResponse of what one task sends to another: a tensor, or several that travel together."""
     response = proto.RecvTensorResponse()
+    if value is DEAD:
+        response.is_dead = True
+        response.tensor.dtype = dtypes.float32.enum
+        response.tensor.tensor_shape.dim.add(size=0)
+        return response
     if type(value) is tuple:
         if not any(map(large_messages.is_large, value)):
             response.tensor.dtype = dtypes.variant.enum
@@ -89,6 +106,8 @@ def pack(value: Any) -> Any:
 
 def unpack(response: Any) -> Any:
     """What `pack` has written."""
+    if response.is_dead:
+        return DEAD
     if type(response) is large_messages.WithTensors and response.arrays:
         value = response.arrays[0][1]
         return tuple(map(_array, value)) if type(value) is tuple else _array(value)
@@ -115,11 +134,13 @@ def dtype_of(value: Any) -> dtypes.DType:
     """The type of a value of a step."""
     if type(value) is Cell:
         return dtypes.resource
+    if type(value) is TensorList or value is NOT_THERE:
+        return dtypes.variant
     dtype = np.asarray(value).dtype
     return dtypes.string if dtype.kind == "O" else dtypes.as_dtype(dtype)
 
 
-def from_message(message: Any) -> np.ndarray:
+def from_message(message: Any) -> Any:
     """The array of a TensorProto; InvalidArgumentError where it is none.
 
     Numbers are not copied: the array shows the message's bytes, and cannot be written to.
@@ -141,6 +162,13 @@ def from_message(message: Any) -> np.ndarray:
                     f"{size} {dtype.name} values are not of {len(content)} bytes of content"
                 )
             return np.frombuffer(content, dtype.np).reshape(shape)
+        if dtype is dtypes.variant:
+            if not content and len(message.variant_val) != size:
+                raise ValueError(f"{size} variants are not the {len(message.variant_val)} there")
+            found = make_ndarray(message)
+            for i, item in enumerate(found.flat):
+                found.flat[i] = variants.decode(item, from_message)
+            return found if shape else found[()]
         if size > _MOST_REPEATED and size > len(message.SerializeToString()):
             raise ValueError(f"its {size} values are not in the message")
         return make_ndarray(message)

@@ -12,10 +12,12 @@ from collections.abc import Callable, Collection
 from typing import Any
 
 from weft import proto
-from weft.distributed import rpc, transfers, wire
+from weft.distributed import limits, rpc, transfers, wire  # noqa: F401  (the operations of transfers)
+from weft.distributed.frames import frame_id
 from weft.distributed.group_leader import CollectiveCalls, GroupLeader
 from weft.distributed.open_step import OpenStep
-from weft.distributed.partition import task_of
+from weft.distributed.partition import life_of, task_of
+from weft.engine.dataflow import RECEIVES, SENDS
 from weft.framework import errors
 from weft.framework.graph import Graph
 from weft.framework.importer import extend_graph
@@ -53,9 +55,9 @@ class _Part:
         self._steps: set[Any] = set()
         feeds, fetches, targets = {}, {}, []
         for op in graph._ops.values():
-            if op._attrs.get("client_terminated") and op.type in transfers.RECEIVES:
+            if op._attrs.get("client_terminated") and op.type in RECEIVES:
                 feeds[_key(op)] = op._outputs[0]
-            elif op._attrs.get("client_terminated") and op.type in transfers.SENDS:
+            elif op._attrs.get("client_terminated") and op.type in SENDS:
                 fetches[_key(op)] = op._inputs[0]
             else:
                 targets.append(op)
@@ -121,6 +123,15 @@ class Worker:
     def devices(self) -> list[Device]:
         return self._server.devices(*self._server.task)
 
+    @property
+    def server_def(self) -> Any:
+        return self._server.server_def
+
+    @property
+    def description(self) -> str:
+        """How the devices describe themselves to others."""
+        return self._server.description
+
     def greet(self, timeout_ms: int) -> None:
         """A worker of this process is there."""
 
@@ -138,6 +149,7 @@ class Worker:
             peers = self._server.peers_of(cluster)
             devices = [d.renamed(task) for d in devices]
             self._lives.update((d.name, d.incarnation) for d in devices)
+        limits.hold("sessions", self._server.limits.sessions, len(self._sessions))
         store = ResourceStore(self._server.store.collectives) if isolate else self._server.store
         self._sessions[handle] = _Session(store, task or self.task, devices, peers, isolate)
 
@@ -155,6 +167,9 @@ class Worker:
         self, session_handle: str, graph_def: Any, created: bool, timeout_ms: int = 0
     ) -> str:
         """Takes a part of a graph, and returns its handle."""
+        life = life_of(graph_def)
+        if life is not None and life != self._server.incarnation:
+            raise self._restarted("RegisterGraph", f"{life:016x}", self._server.incarnation)
         session = self._shared
         if created:
             found = self._sessions.get(session_handle)
@@ -166,6 +181,7 @@ class Worker:
                     f'("{self.task}") just restarted.',
                 )
             session = found
+        limits.hold("graphs", self._server.limits.graphs, len(self._parts))
         part = _Part(session, graph_def)
         handle = f"{self._prefix}{next(self._handles):016x}"
         self._parts[handle] = part
@@ -212,7 +228,7 @@ class Worker:
         part: _Part = step.extra["part"]
         rendezvous = self.rendezvous(step_id)
         rendezvous.has_step = True
-        step.extra["transfers"] = _Transfers(rendezvous, part.session, step_id)
+        step.extra["transfers"] = _Transfers(rendezvous, part.session, step_id, step.carrier)
         try:
             values = [feeds[key] for key in part.feed_keys]
             wanted = [part.fetch_keys.index(key) for key in keys]
@@ -281,8 +297,8 @@ class Worker:
             if found is None:
                 rendezvous = self.rendezvous(step_id)
                 rendezvous.has_step = True
-                step.extra["transfers"] = _Transfers(rendezvous, part.session, step_id)
-                found = self._open[step_id] = OpenStep(step, part.open_plan, rendezvous, _pool)
+                step.extra["transfers"] = _Transfers(rendezvous, part.session, step_id, None)
+                found = self._open[step_id] = OpenStep(step, part.open_plan, rendezvous, rpc.pool)
         return found
 
     def receive(self, step_id: int, key: str) -> Arrival:
@@ -296,12 +312,7 @@ class Worker:
                 None, None, f"{pieces[0]} is no device of {self.task}: {key}"
             )
         if pieces[1] != f"{life:016x}":
-            raise errors.AbortedError(
-                None,
-                None,
-                f"RecvTensor expects a different device incarnation: {pieces[1]} vs. {life:016x}. Your worker job "
-                f'("{self.task}") was probably restarted. Check your worker job for the reason why it was restarted.',
-            )
+            raise self._restarted("RecvTensor", pieces[1], life)
         rendezvous = self.rendezvous(step_id)
         arrival = rendezvous.receive(key)
         if rendezvous.is_over():
@@ -314,6 +325,14 @@ class Worker:
 
         arrival.on_cancel = give_up
         return arrival
+
+    def _restarted(self, method: str, wanted: str, life: int) -> errors.OpError:
+        return errors.AbortedError(
+            None,
+            None,
+            f"{method} expects a different device incarnation: {wanted} vs. {life:016x}. Your worker job "
+            f'("{self.task}") was probably restarted. Check your worker job for the reason why it was restarted.',
+        )
 
     def end_step(self, step_id: int) -> None:
         """Forgets what is left of a step."""
@@ -336,9 +355,6 @@ class Worker:
                 step.cancel(error)
 
 
-_pool = rpc.DaemonPool()
-
-
 def _unknown_graph(handle: str) -> errors.OpError:
     return errors.AbortedError(
         None,
@@ -350,14 +366,33 @@ def _unknown_graph(handle: str) -> errors.OpError:
 class _Transfers:
     """The tensors that a part of a step sends and receives."""
 
-    def __init__(self, rendezvous: Rendezvous, session: _Session, step_id: int):
-        self.send = rendezvous.send
+    def __init__(self, rendezvous: Rendezvous, session: _Session, step_id: int, carrier: Any):
         self._rendezvous, self._session, self._step_id = rendezvous, session, step_id
+        self._carrier = carrier  # to other tasks, or None
+
+    def send(self, key: str, value: Any) -> None:
+        """Sends a tensor, or leaves it for whoever asks for it."""
+        if self._carrier is not None:
+            task = task_of(key.split(";", 3)[2])
+            if self._carrier.carries(task):
+                self._carrier.push(task, key, value)
+                return
+        self._rendezvous.send(key, value)
+
+    def where(self, position: Any, device: str) -> str:
+        """Where in loops a tensor is that is sent to, or received from, the task of a device."""
+        if position is None:
+            return "0:0"
+        path, iteration = position
+        return f"{frame_id(path, self._session.peers.is_later(task_of(device)))}:{iteration}"
 
     def receive(self, device: str, key: str) -> Arrival:
         """A tensor that is sent here, or at the task of another device."""
-        if task_of(device) == self._session.task:
+        task = task_of(device)
+        if task == self._session.task:
             return self._rendezvous.receive(key)
+        if self._carrier is not None and self._carrier.carries(task):
+            return self._carrier.receive(key)
         arrival = Arrival()
         self._session.peers.receive(device, self._step_id, key, arrival)
         return arrival
@@ -375,8 +410,15 @@ class WorkerService(CollectiveCalls):
 
         response = proto.GetStatusResponse()
         for device in self._worker.devices():
-            describe(device, response.device_attributes.add())
+            describe(device, self._worker.description, response.device_attributes.add())
         return response
+
+    def get_server_def(self, request: Any, call: Any) -> Any:
+        """What this task knows of its cluster, for others of weft. The rest of its configuration is its own."""
+        known = self._worker.server_def
+        return proto.ServerDef(
+            cluster=known.cluster, job_name=known.job_name, task_index=known.task_index
+        )
 
     def create_worker_session(self, request: Any, call: Any) -> Any:
         server = request.server_def

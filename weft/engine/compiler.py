@@ -7,6 +7,7 @@ one flag: where it is false no cell has changed, and the interpreter runs the st
 
 from __future__ import annotations
 
+import weakref
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ import numpy as np
 from weft.engine import interpreter, tracing
 from weft.engine.cell import Cell, LocalCell
 from weft.engine.namespace import jax_namespace, load_jax
+from weft.engine.packing import pack
 from weft.engine.program import Program
 from weft.engine.static_values import static_inputs
 from weft.engine.tracing import CannotCompile
@@ -43,6 +45,11 @@ class Executable:
         self.writes: list[Cell] = []
         self.references: list[tuple[int, Any]] = []  # outputs that are no arrays, by position
         self.jitted: Any = None
+        # Whether results have to come from a device with memory of its own.
+        self.is_away = device is not None and device.platform != "cpu"
+        self._is_first = device is not None and device == load_jax().devices()[0]
+        # The cells' values that were found on the device, those that are read before those that are written.
+        self._seen: list[Any] = []
         self.late_checks = False
 
     def _trace(self, args: tuple, state: tracing.State) -> tuple[list[Any], tracing.TraceContext]:
@@ -71,13 +78,16 @@ class Executable:
         self.reads = [
             c for c in state.read if c not in state.written and not isinstance(c, LocalCell)
         ]
+        self._seen = [_nothing] * (len(self.reads) + len(self.writes))
 
     def _function(self, args: tuple, read: tuple, written: tuple) -> tuple:
         global compilations
         compilations += 1
         arrays, new, ok = self._once(args, read, written)
-        if ok is None and not arrays:
+        if ok is None and (self.is_away or not arrays):
             ok = jax_namespace().asarray(True)  # something to wait for
+        if self.is_away:
+            return pack(load_jax(), [ok, *arrays]), new, None
         return arrays, new, ok
 
     def _once(self, args: tuple, read: tuple, written: tuple) -> tuple:
@@ -131,10 +141,12 @@ class Executable:
                 )
                 for cell, value in zip(writes, new):
                     cell.value = value
+                if self.is_away:
+                    self._seen[len(self.reads) :] = map(weakref.ref, new)
         else:
             outputs, _, ok = self.jitted(tuple(args), (), ())
-        if self.device is not None:
-            _start_copies(outputs, ok)
+        if self.is_away:
+            ok, *outputs = outputs.unpack()
         # XLA may still be reading the arrays that were fed; when the step is over they are the caller's again.
         if ok is None:
             first = outputs[0]
@@ -151,30 +163,33 @@ class Executable:
     def _on_device(self, args: list[Any]) -> list[Any]:
         """The arguments on the device of the executable; its cells' values are moved there to stay."""
         jax, device = load_jax(), self.device
-        for cell in (*self.reads, *self.writes):
+        cells = (*self.reads, *self.writes)
+        follow = self._is_first
+        for i, (cell, seen) in enumerate(zip(cells, self._seen)):
             value = cell.value
-            if value is not None and getattr(value, "device", None) != device:
-                cell.value = jax.device_put(value, device)
+            if value is None:
+                continue
+            follow = True
+            if seen() is not value:
+                if not self._is_here(value):
+                    value = cell.value = jax.device_put(value, device)
+                self._seen[i] = weakref.ref(value)
         # Arrays of the host go where the call runs by themselves, much quicker than by device_put; what is
         # on a device stays where it is, so a value that is there already says where the call runs.
-        follow = device == jax.devices()[0] or any(c.value is not None for c in self.reads)
-        follow = follow or any(c.value is not None for c in self.writes)
         return [
             a
-            if (follow and isinstance(a, np.ndarray)) or getattr(a, "device", None) == device
+            if (follow and isinstance(a, np.ndarray)) or self._is_here(a)
             else jax.device_put(a, device)
             for a in args
         ]
 
+    def _is_here(self, value: Any) -> bool:
+        """Whether a value lies on the executable's device."""
+        return getattr(value, "device", None) == self.device
 
-_SMALL = 1 << 14  # elements
 
-
-def _start_copies(outputs: list[Any], ok: Any) -> None:
-    """Lets small results of another device come to the host together, not one after another as they are read."""
-    for value in (ok, *outputs):
-        if getattr(value, "size", _SMALL) < _SMALL and hasattr(value, "copy_to_host_async"):
-            value.copy_to_host_async()
+def _nothing() -> None:
+    """Refers to no value."""
 
 
 def is_reference(value: Any) -> bool:

@@ -25,6 +25,10 @@ ENTERS = frozenset(("Enter", "RefEnter"))
 EXITS = frozenset(("Exit", "RefExit"))
 NEXTS = frozenset(("NextIteration", "RefNextIteration"))
 OPS = MERGES | SWITCHES | ENTERS | EXITS | NEXTS | {"LoopCond"}
+# What moves tensors between tasks tells, and is told, whether they are dead.
+SENDS = frozenset(("_Send", "_HostSend", "WeftSend"))
+RECEIVES = frozenset(("_Recv", "_HostRecv", "WeftRecv"))
+TRANSFERS = SENDS | RECEIVES
 
 
 class _Dead:
@@ -40,7 +44,17 @@ DEAD = _Dead()
 class _Item:
     """An operation of the region, and who waits for it."""
 
-    __slots__ = ("op", "node", "kind", "n_data", "n_control", "followers", "controls", "exits")
+    __slots__ = (
+        "op",
+        "node",
+        "kind",
+        "n_data",
+        "n_control",
+        "followers",
+        "controls",
+        "exits",
+        "is_transfer",
+    )
 
     def __init__(self, op: Operation):
         self.op = op
@@ -52,6 +66,7 @@ class _Item:
         self.followers: list[list[tuple[_Item, int]]] = [[] for _ in range(m)]
         self.controls: list[_Item] = []
         self.exits: list[tuple[int, int]] = []  # (output, place among the region's outputs)
+        self.is_transfer = self.kind in TRANSFERS
 
 
 class Region:
@@ -81,14 +96,19 @@ class Region:
             if t not in place:
                 found, k = source[t]
                 found.exits.append((k, i))
+        self.enters: dict[bytes, int] = {}  # how many ways lead into a frame
+        for item in self.items.values():
+            if item.kind in ENTERS:
+                name = item.op._attrs["frame_name"]
+                self.enters[name] = self.enters.get(name, 0) + 1
 
     def run(self, ctx: Any, args: list[Any]) -> list[Any]:
         """Runs the region; an output that stayed dead is None."""
-        results: list[Any] = [None] * len(self.outputs)
         node = ctx.node
-        root = _Frame(None, "")
+        may_put_off = ctx.may_put_off is node
+        root = _Frame(None, b"")
         root.iterations[0] = _Iteration(root, 0)
-        run = _Run(self, ctx, results)
+        run = _Run(self, ctx, root)
         iteration = root.iterations[0]
         for value, followers in zip(args, self.feeds):
             for item, at in followers:
@@ -96,9 +116,13 @@ class Region:
         for item in self.items.values():
             if not item.n_data and not item.n_control:
                 run.make_ready(iteration, item, False)
-        run.work(root)
-        ctx.node = node
-        return results
+        waiting = run.go_on()
+        while waiting is not None:
+            if may_put_off:
+                raise interpreter.PutOff(waiting)
+            ctx.step.wait_for([waiting])
+            waiting = run.go_on()
+        return run.results
 
 
 class _Iteration:
@@ -114,6 +138,7 @@ class _Iteration:
         "ready",
         "frames",
         "is_active",
+        "under_way",
     )
 
     def __init__(self, frame: _Frame, number: int):
@@ -124,15 +149,33 @@ class _Iteration:
         self.merged: set[_Item] = set()  # merges that have their value
         self.ready: deque[tuple[_Item, bool]] = deque()
         self.is_active = False
-        self.frames: dict[str, _Frame] = {}
+        self.under_way = 0  # tensors that are to come from other tasks
+        self.frames: dict[bytes, _Frame] = {}
+
+    def path(self) -> tuple[tuple[int, str], ...]:
+        """Where it is in loops: for each frame in which iteration around it was begun, and its name."""
+        frame = self.frame
+        if frame.around is None:
+            return ()
+        return (*frame.around.path(), (frame.around.number, frame.name.decode()))
 
 
 class _Frame:
     """A loop that is under way."""
 
-    __slots__ = ("around", "name", "depth", "iterations", "constants", "last", "dead_exits", "left")
+    __slots__ = (
+        "around",
+        "name",
+        "depth",
+        "iterations",
+        "constants",
+        "last",
+        "dead_exits",
+        "left",
+        "entered",
+    )
 
-    def __init__(self, around: _Iteration | None, name: str):
+    def __init__(self, around: _Iteration | None, name: bytes):
         self.around, self.name = around, name
         self.depth: int = 0 if around is None else around.frame.depth + 1
         self.iterations: dict[int, _Iteration] = {}
@@ -140,13 +183,57 @@ class _Frame:
         self.last = 0
         self.dead_exits: dict[_Item, None] = {}
         self.left: set[_Item] = set()  # exits that a value went through
+        self.entered = 0  # how many of the ways into it something has come by
 
 
 class _Run:
-    def __init__(self, region: Region, ctx: Any, results: list[Any]):
-        self.region, self.ctx, self.results = region, ctx, results
+    """A run of a region. While it waits for other tasks it is what its executor waits for."""
+
+    def __init__(self, region: Region, ctx: Any, root: _Frame):
+        self.region, self.ctx, self.root = region, ctx, root
+        self.node = ctx.node
+        self.results: list[Any] = [None] * len(region.outputs)
+        self.waiting: list[tuple[_Iteration, _Item, Any]] = []
         self.active: list[tuple[int, int, int, _Iteration]] = []  # iterations with work, as a heap
         self.count = 0
+
+    # -- as an executor waits for it
+
+    @property
+    def done(self) -> bool:
+        return any(arrival.done for _, _, arrival in self.waiting)
+
+    def notify(self, wake: Any) -> None:
+        for _, _, arrival in self.waiting:
+            arrival.notify(wake)
+
+    def cancel(self, error: Exception | None = None) -> None:
+        for _, _, arrival in self.waiting:
+            arrival.cancel(error)
+
+    def result(self) -> Any:
+        """What the region gives; `PutOff` is raised where it has to wait again."""
+        waiting = self.go_on()
+        if waiting is not None:
+            raise interpreter.PutOff(waiting)
+        return given(self.region, self.results, self.node.op)
+
+    # -- running
+
+    def go_on(self) -> _Run | None:
+        """Runs what can be run; returns what has to be waited for, or None where all is done."""
+        arrived = [w for w in self.waiting if w[2].done]
+        self.waiting = [w for w in self.waiting if not w[2].done]
+        for iteration, item, arrival in arrived:
+            iteration.under_way -= 1
+            values = [None] * (item.n_data + len(item.op._outputs))
+            interpreter.finish_node(item.node, arrival, values)
+            outputs = values[item.n_data :]
+            self.send(iteration, item, outputs, outputs[0] is DEAD)
+            self.awake(iteration)
+        self.work(self.root)
+        self.ctx.node = self.node
+        return self if self.waiting else None
 
     def work(self, root: _Frame) -> None:
         """Runs what can be run, inner loops and earlier iterations first, until nothing is left."""
@@ -162,6 +249,10 @@ class _Run:
 
     def make_ready(self, iteration: _Iteration, item: _Item, is_dead: bool) -> None:
         iteration.ready.append((item, is_dead))
+        self.awake(iteration)
+
+    def awake(self, iteration: _Iteration) -> None:
+        """Sees to it that an iteration is looked at again."""
         if not iteration.is_active:
             iteration.is_active = True
             self.count += 1
@@ -174,6 +265,8 @@ class _Run:
         frame = iteration.frame
         if frame.around is None or iteration.frames or any(iteration.waits.values()):
             return
+        if iteration.under_way:
+            return
         if iteration.number < frame.last:
             frame.iterations.pop(iteration.number, None)
         elif frame.left and len(frame.iterations) == 1:
@@ -185,6 +278,8 @@ class _Run:
             for name, inner in list(iteration.frames.items()):
                 if self.close_frames(inner):
                     return True
+                if self.waiting and not self.is_at_rest(inner):
+                    continue
                 del iteration.frames[name]
                 for item in inner.dead_exits:
                     if item not in inner.left:
@@ -192,6 +287,15 @@ class _Run:
                 if self.active:
                     return True
         return False
+
+    def is_at_rest(self, frame: _Frame) -> bool:
+        """Whether nothing more comes into a frame, and nothing is to come in it."""
+        if frame.entered < self.region.enters[frame.name]:
+            return False
+        return not any(
+            iteration.under_way or not all(map(self.is_at_rest, iteration.frames.values()))
+            for iteration in frame.iterations.values()
+        )
 
     def deliver(
         self, iteration: _Iteration, item: _Item, at: int, value: Any, enters: bool = False
@@ -239,6 +343,9 @@ class _Run:
     def run_item(self, iteration: _Iteration, item: _Item, is_dead: bool) -> None:
         args = iteration.values.pop(item, [])
         outputs: list[Any]
+        if item.is_transfer:
+            self.transfer(iteration, item, args, is_dead)
+            return
         if is_dead and item.kind != "ControlTrigger":
             outputs = [DEAD] * len(item.op._outputs)
         else:
@@ -256,6 +363,25 @@ class _Run:
                 outputs = [DEAD if v is None else v for v in outputs]
         self.send(iteration, item, outputs, is_dead)
 
+    def transfer(self, iteration: _Iteration, item: _Item, args: list[Any], is_dead: bool) -> None:
+        """Sends a tensor, dead or alive, or receives one, for which the rest does not wait."""
+        ctx = self.ctx
+        ctx.step.check()
+        ctx.node = ctx.may_put_off = item.node
+        ctx.position = (iteration.path(), iteration.number) if iteration.frame.depth else None
+        values = [DEAD] * item.n_data if is_dead else args
+        values = [*values, *([None] * len(item.op._outputs))]
+        try:
+            interpreter.run_node(item.node, values, ctx)
+        except interpreter.PutOff as e:
+            iteration.under_way += 1
+            self.waiting.append((iteration, item, e.waiting))
+            return
+        finally:
+            ctx.may_put_off = ctx.position = None
+        outputs = values[item.n_data :]
+        self.send(iteration, item, outputs, bool(outputs) and outputs[0] is DEAD)
+
     def send(self, iteration: _Iteration, item: _Item, outputs: list[Any], is_dead: bool) -> None:
         """Passes outputs on, to wherever they belong."""
         kind = item.kind
@@ -266,6 +392,7 @@ class _Run:
             if frame is None:
                 frame = iteration.frames[name] = _Frame(iteration, name)
                 frame.iterations[0] = _Iteration(frame, 0)
+            frame.entered += 1
             if item.op._attrs["is_constant"]:
                 frame.constants.append((item, outputs[0]))
                 for inner in list(frame.iterations.values()):
@@ -347,8 +474,12 @@ _region_decl = OpDecl(
 
 def _run_region(ctx: Any, inputs: list[Any]) -> list[Any]:
     op = ctx.op
-    results = op.region.run(ctx, list(inputs))
-    for t, value in zip(op.region.outputs, results):
+    return given(op.region, op.region.run(ctx, list(inputs)), op)
+
+
+def given(region: Region, results: list[Any], op: RegionOp) -> list[Any]:
+    """What a region gives, if all that the step fetches is there."""
+    for t, value in zip(region.outputs, results):
         if value is None and t in op.wanted:
             raise errors.InvalidArgumentError(
                 t.op.node_def,

@@ -24,6 +24,8 @@ class Context:
     adopts = False
     # The node that may put off waiting: whoever runs it has other work to do in the meantime.
     may_put_off: Any = None
+    # Where in loops that are run by data flow the node is: the frames around it, and the iteration.
+    position: Any = None
     device: Any = None  # the device of the operation that the executor runs
 
     def __init__(self, resources: Any, step: Any = None, functions: Any = None):

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from weft.engine.packing import Packed
 from weft.framework import constant_value, errors
 from weft.ops.flow.traced_list import TracedList
 
@@ -151,6 +152,7 @@ class JaxNamespace:
 
 
 _XLA_FLAGS = "--xla_cpu_experimental_ynn_fusion_type=LIBRARY_FUSION_TYPE_DOT"
+NVIDIA_DRIVER = "/dev/nvidiactl"  # is there where a GPU may be
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8  # of glibc's mallopt
 _lock = threading.RLock()
 _jax: Any = None
@@ -171,7 +173,8 @@ def _keep_freed_memory() -> None:
         mallopt = ctypes.CDLL(None).mallopt
     except (OSError, AttributeError):  # not glibc
         return
-    mallopt(_M_ARENA_MAX, 1)  # blocks of other arenas are mapped and unmapped each time
+    if not os.path.exists(NVIDIA_DRIVER):  # its many threads would wait for each other at one arena
+        mallopt(_M_ARENA_MAX, 1)  # blocks of other arenas are mapped and unmapped each time
     mallopt(_M_MMAP_THRESHOLD, 1 << 30)
     mallopt(_M_TRIM_THRESHOLD, (1 << 31) - 1)
 
@@ -193,9 +196,9 @@ def load_jax() -> Any:
                 # Which devices this machine lacks is no news to a program that shows what is logged.
                 logging.getLogger("jax._src.xla_bridge").setLevel(logging.WARNING)
                 jax.config.update("jax_enable_x64", True)
-                jax.tree_util.register_pytree_node(
-                    TracedList, TracedList.flatten, TracedList.unflatten
-                )
+                trees: tuple[Any, ...] = (TracedList, Packed)
+                for tree in trees:
+                    jax.tree_util.register_pytree_node(tree, tree.flatten, tree.unflatten)
                 _jax = jax
     return _jax
 

@@ -126,4 +126,4 @@ def tf_record_iterator(path: Any, options: Any = None) -> Iterator[bytes]:
     name = file_system.path_text(path)
     with compression.opened_for_reading(file_system.open_file(name, "rb"), kind) as stream:
         with file_system.translated(name):
-            yield from record_format.Records(stream)
+            yield from record_format.Records(stream, path=name)

@@ -18,7 +18,7 @@ from weft.framework import errors
 
 _SCHEME = re.compile(r"([a-zA-Z][a-zA-Z0-9+.\-]*)://")
 BUFFER = 512 * 1024
-WRITE_BUFFER = 64 * 1024
+WRITE_BUFFER = 256 * 1024
 
 # What a number of the operating system is called among the status codes; all others are UNKNOWN.
 _STATUS = {

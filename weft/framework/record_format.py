@@ -35,42 +35,26 @@ def _header(length: int) -> bytes:
 
 def framed(record: bytes) -> bytes:
     """A record as it stands in a file."""
-    return b"".join((_header(len(record)), record, _pack_footer(masked(_checksum(record)))))
+    crc = _checksum(record)
+    footer = _pack_footer(((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF)  # `masked`, inline
+    return b"".join((_header(len(record)), record, footer))
 
 
 def corrupted(offset: int, why: str = "corrupted record") -> errors.DataLossError:
     return errors.DataLossError(None, None, f"{why} at {offset}")
 
 
-def read_record(stream: Any, offset: int) -> bytes | None:
-    """The record that begins where a stream of bytes is, `offset` bytes into the file; None at the end."""
-    header = stream.read(HEADER_SIZE)
-    if not header:
-        return None
-    if len(header) < HEADER_SIZE:
-        raise corrupted(offset, "truncated record")
-    length, crc = _HEADER.unpack(header)
-    if header != _header(length):
-        raise corrupted(offset)
-    try:
-        data = stream.read(length + FOOTER_SIZE)
-    except (OverflowError, MemoryError):
-        raise corrupted(offset) from None
-    if len(data) < length + FOOTER_SIZE:
-        raise corrupted(offset, "truncated record")
-    record = data[:length]
-    if _FOOTER.unpack_from(data, length)[0] != masked_crc(record):
-        raise corrupted(offset)
-    return record
-
-
 class Records:
-    """The records of a stream of bytes, in order, read by the block; `offset` is where in the file the next begins."""
+    """The records of a stream of bytes, in order, read by the block; `offset` is where in the file the next begins.
+
+    With the path of the file, an error says in which file and which record something is wrong.
+    """
 
     _BLOCK = 256 * 1024
 
-    def __init__(self, stream: Any, offset: int = 0):
+    def __init__(self, stream: Any, offset: int = 0, path: str | None = None):
         self._stream, self.offset = stream, offset
+        self._path, self._count = path, 0
         self._data, self._at = b"", 0  # what was read, and where in it the next record begins
 
     def __iter__(self) -> Iterator[bytes]:
@@ -108,18 +92,26 @@ class Records:
                     raise corrupted(self.offset, "truncated record")
                 data, at = self._data, self._at
                 start = at
-        except errors.DataLossError:
+        except errors.DataLossError as e:
+            if not found and self._path is not None:
+                why = f"{self._path}: {e.message} (record {self._count})"
+                raise errors.DataLossError(None, None, why) from None
             if not found:
                 raise
+        self._count += len(found)
         self._at, self.offset = at, self.offset + at - start
         return found
 
     def _read(self, missing: int) -> bool:
         """Reads some more bytes, at least as many as are missing unless the stream ends; False if it has."""
-        rest = self._data[self._at :]
+        # Not more than there are: behind a pipe somebody may wait for us before he writes the next record.
+        read = getattr(self._stream, "read1", None) or self._stream.read
+        parts = [self._data[self._at :]]
         try:
-            more = self._stream.read(max(missing, self._BLOCK))
+            while missing > 0 and (more := read(max(missing, self._BLOCK))):
+                parts.append(more)
+                missing -= len(more)
         except (OverflowError, MemoryError):
             raise corrupted(self.offset) from None
-        self._data, self._at = rest + more, 0
-        return len(more) >= missing
+        self._data, self._at = b"".join(parts), 0
+        return missing <= 0

@@ -202,7 +202,7 @@ def all_ops() -> dict[str, OpDecl]:
 
 def wanted_keywords(function: Callable) -> tuple[str, ...]:
     """The keyword-only parameters of a kernel or rule: the attributes that it asks for."""
-    code = function.__code__
+    code = inspect.unwrap(function).__code__
     first = code.co_argcount
     return code.co_varnames[first : first + code.co_kwonlyargcount]
 

@@ -30,9 +30,10 @@ class Device:
 @functools.lru_cache(maxsize=1)
 def gpu_count() -> int:
     """How many GPUs JAX reaches. Where nothing speaks for a GPU, JAX is not imported to find out."""
-    if os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1") or not os.path.exists("/dev/nvidiactl"):
+    from weft.engine.namespace import NVIDIA_DRIVER, load_jax
+
+    if os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1") or not os.path.exists(NVIDIA_DRIVER):
         return 0
-    from weft.engine.namespace import load_jax
 
     try:
         return len(load_jax().devices("gpu"))

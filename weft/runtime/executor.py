@@ -12,9 +12,11 @@ import numpy as np
 
 from weft.engine import interpreter
 from weft.engine.cell import Cell, on_host
+from weft.engine.dataflow import DEAD
 from weft.framework import errors
 from weft.ops.queues.waiting import wait_for_one
 from weft.runtime.alarm import Alarm, Limit
+from weft.runtime.dead_values import Around
 from weft.runtime.plan import Host, Plan
 from weft.runtime.resources import DEFAULT_CONTAINER
 from weft.runtime.step_stats import ConstantNode, Recorder
@@ -33,6 +35,7 @@ class Step:
         "_conditions",
         "_waits",
         "_endings",
+        "carrier",
         "extra",
         "__weakref__",
     )
@@ -45,6 +48,8 @@ class Step:
         self._conditions: list[threading.Condition] = []
         self._waits: list[Any] = []
         self._endings: list[Callable[[], Any]] = []
+        # What brings the step's tensors from elsewhere, if the step reads them itself while it waits.
+        self.carrier: Any = None
         self.extra: dict[str, Any] = {}
 
     def at_end(self, function: Callable[[], Any]) -> None:
@@ -65,6 +70,8 @@ class Step:
         for condition in list(self._conditions):
             with condition:
                 condition.notify_all()
+        if self.carrier is not None:
+            self.carrier.interrupt(self.error)
 
     def check(self) -> None:
         """Raises the error that the step was stopped with."""
@@ -79,6 +86,8 @@ class Step:
 
     def wait(self, condition: threading.Condition, timeout: float | None = None) -> None:
         """Waits on a condition (held by the caller), and is woken when the step is told to stop."""
+        if self.carrier is not None:
+            self.carrier.leave_reading()
         self._conditions.append(condition)
         try:
             self.check()
@@ -94,7 +103,8 @@ class Step:
             if self.stopped:
                 for waiting in waits:
                     waiting.cancel(self.error)
-            wait_for_one(waits)
+            if self.carrier is None or not self.carrier.wait_for(waits):
+                wait_for_one(waits)
         finally:
             for waiting in waits:
                 self._waits.remove(waiting)
@@ -236,9 +246,16 @@ def _run_around(plan: Plan, item: Any, waiting: Any, values: list[Any], ctx: Any
                 ctx.step.wait_for(list(put_off.values()))
             for item, waiting in list(put_off.items()):
                 if waiting.done:
-                    interpreter.finish_node(item.node, waiting, values)
+                    try:
+                        interpreter.finish_node(item.node, waiting, values)
+                    except interpreter.PutOff as e:
+                        put_off[item] = e.waiting
+                        continue
                     del put_off[item]
                     missing.discard(item)
+                    if any(s >= 0 and values[s] is DEAD for s in item.node.outputs):
+                        run = run if type(run) is Around else Around(run)
+                        run.dead.add(item.node.op)
     finally:
         for waiting in put_off.values():
             waiting.cancel()
@@ -350,6 +367,11 @@ def fetched(value: Any, ctx: Any, tensor: Any) -> Any:
     if hasattr(value, "unsafe_buffer_pointer"):
         array = np.array(value)
         return array[()] if array.ndim == 0 else array
+    if value is DEAD:
+        op = tensor.op
+        raise errors.InvalidArgumentError(
+            op.node_def, op, f"The tensor returned for {tensor.name} was not valid: it is dead."
+        )
     if tensor._dtype._is_ref_dtype:
         # A handle as older graphs have it: what is shown of it says where the resource is, and its name.
         return np.array([DEFAULT_CONTAINER.encode(), getattr(value, "name", "").encode()], object)

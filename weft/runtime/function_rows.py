@@ -21,6 +21,7 @@ from weft.framework import errors
 from weft.framework.func_graph import has_effect
 from weft.framework.registry import wants_context
 from weft.framework.shape_inference import flatten_outputs, keyword_attrs
+from weft.ops.datasets.block import OneByOne, as_column, row_of
 from weft.runtime import executor, segment
 from weft.runtime.devices import jax_device
 from weft.runtime.plan import Host
@@ -32,22 +33,18 @@ _LEAST_ROOM = 16
 _CALL = 20.0
 
 
-class OneByOne(Exception):
-    """The rows are to be given to the function one by one."""
-
-
 class FunctionRows:
     """Calls a function on columns: of each argument that differs from row to row an array with an axis more, or, where
     the rows differ in shape, a list."""
 
-    def __init__(self, call: Any, differing: int):
+    def __init__(self, call: Any, shared: int):
         self._call, self._plan = call, call.plan
         self._segments: dict[Segment, SegmentRows] = {}
         self._waits_for_segments = False
         self._work = 0.0
         self.every_operation_has_rows = True
         self.refused = ""
-        self._set_differing(differing)
+        self._set_differing(len(call.plan.feed_slots) - shared)
 
     def _set_differing(self, count: int) -> None:
         """Notes which values of the plan differ from row to row: its first inputs, and what follows from them."""
@@ -159,24 +156,6 @@ class FunctionRows:
 def _restore(before: list[tuple[Cell, np.ndarray]]) -> None:
     for cell, value in reversed(before):
         cell.value = value
-
-
-def row_of(column: Any, i: int) -> Any:
-    """One row of a column."""
-    if type(column) is list:
-        return column[i]
-    return column[i : i + 1].reshape(column.shape[1:])
-
-
-def as_column(rows: list[Any]) -> Any:
-    """Rows as an array, if they are arrays of one shape and kind."""
-    first = rows[0]
-    if type(first) is not np.ndarray:
-        return rows
-    shape, dtype = first.shape, first.dtype
-    if any(type(r) is not np.ndarray or r.shape != shape or r.dtype != dtype for r in rows):
-        return rows
-    return np.stack(rows)
 
 
 def _the_same(value: Any, count: int) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 import weakref
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,11 @@ from weft.framework import dtypes, errors
 from weft.framework.func_graph import has_effect
 from weft.framework.operation import Operation
 from weft.framework.tensor import Tensor
+
+# Those that TensorFlow takes for stateless when it saves an iterator, or looks into.
+_AS_STATELESS = frozenset(
+    "Assert Print PrintV2 Timestamp If While LookupTableFindV2 LookupTableSize LookupTableSizeV2".split()
+)
 
 
 class FunctionPrograms:
@@ -26,7 +32,7 @@ class FunctionPrograms:
         self._local: weakref.WeakValueDictionary[str, CutFunction] = weakref.WeakValueDictionary()
         self._gradients: dict[str, str] = {}
         self._callables: dict[Any, tuple[Any, Any]] = {}
-        self._rows: dict[Any, Any] = {}  # by what calls, and how many arguments differ
+        self._rows: dict[Any, Any] = {}  # by what calls, and how many arguments rows share
 
     def program(self, name: str) -> Program:
         """The program of a function; NotFoundError if the library has none of that name."""
@@ -76,16 +82,16 @@ class FunctionPrograms:
         call = found[1]
         return lambda args: [to_host(v) for v in call(args)]
 
-    def on_rows(self, name: str, resources: Any, differing: int) -> Any:
-        """A function to be called on many rows at once, of which the first arguments differ."""
+    def on_rows(self, name: str, resources: Any, shared: int) -> Any:
+        """A function to be called on many rows at once, which share the last arguments."""
         from weft.runtime.function_rows import FunctionRows
 
         self.callable(name, resources)
         call = self._callables[name, id(resources)][1]
-        key = (call, differing)
+        key = (call, shared)
         found = self._rows.get(key)
         if found is None:
-            found = self._rows[key] = FunctionRows(call, differing)
+            found = self._rows[key] = FunctionRows(call, shared)
         return found
 
     @property
@@ -126,6 +132,30 @@ class FunctionPrograms:
     def is_compilable(self, name: str) -> bool:
         """Whether XLA can take all of a function."""
         return not self._why_function(name)
+
+    def stateful_op(self, name: str) -> str:
+        """The type of an operation of a function, or of one that it calls, whose state lies outside of it, so that
+        saving what calls it saves too little; "" where there is none."""
+        for op in self._stateful_ops([name]):
+            kind = op._decl.name
+            if kind not in _AS_STATELESS and not kind.endswith(("Dataset", "DatasetV2")):
+                return kind
+        return ""
+
+    def restart_random(self, names: list[str], resources: Any) -> None:
+        """Has the operations of functions, and of those that they call, draw random numbers from the beginning."""
+        resources.forget_random(set(self._stateful_ops(names)))
+
+    def _stateful_ops(self, names: list[str]) -> Iterator[Operation]:
+        seen, rest = set(), list(names)
+        while rest:
+            name = rest.pop()
+            if name not in seen:
+                seen.add(name)
+                for node in self.program(name).nodes:
+                    if node.decl.stateful:
+                        yield node.op
+                    rest += called_functions(node.op)
 
     def _why_function(self, name: str) -> str:
         try:

@@ -28,7 +28,7 @@ def place(
     chosen: dict[Operation, Device] = {}
     for op in ops:
         if op._device:
-            device = _match(op, devices, soft, by_name)
+            device = by_name.get(op._device) or device_for(op, op._device, devices, soft)
             chosen.setdefault(leader(op), device)
     for op in ops:
         group = chosen.get(leader(op))
@@ -75,11 +75,9 @@ def _colocate(ops: list[Operation]) -> Any:
     return find
 
 
-def _match(op: Operation, devices: list[Device], soft: bool, by_name: dict[str, Device]) -> Device:
-    found = by_name.get(op._device)
-    if found is not None:
-        return found
-    wanted = _parts(op._device)
+def device_for(op: Operation, name: str, devices: list[Device], soft: bool) -> Device:
+    """The device that an operation asks for by a name, which may leave parts open."""
+    wanted = _parts(name)
     for device in devices:
         have = _parts(device.name)
         if all(have.get(k) == v or v == "*" for k, v in wanted.items()):
@@ -91,7 +89,7 @@ def _match(op: Operation, devices: list[Device], soft: bool, by_name: dict[str, 
         op.node_def,
         op,
         f"Cannot assign a device for operation {op.name}: node {op.name} (defined at {op.user_line}) was "
-        f"explicitly assigned to {op.device} but available devices are [ {names} ]. Make sure the device "
+        f"explicitly assigned to {name} but available devices are [ {names} ]. Make sure the device "
         "specification refers to a valid device.",
     )
 

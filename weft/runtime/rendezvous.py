@@ -12,21 +12,24 @@ from typing import Any
 from weft.framework import errors
 
 
-def key_of(send_device: str, incarnation: int, recv_device: str, name: str) -> str:
-    """The key of a tensor, as TensorFlow writes it. Frames and iterations of loops are not crossed."""
-    return f"{send_device};{incarnation & 0xFFFFFFFFFFFFFFFF:016x};{recv_device};{name};0:0"
+def key_of(
+    send_device: str, incarnation: int, recv_device: str, name: str, where: str = "0:0"
+) -> str:
+    """The key of a tensor, as TensorFlow writes it. `where` in loops it is: the frame's number, and the iteration."""
+    return f"{send_device};{incarnation & 0xFFFFFFFFFFFFFFFF:016x};{recv_device};{name};{where}"
 
 
 class Arrival:
     """A tensor that has come or is to come; an operation waits for it as for a queue."""
 
-    __slots__ = ("done", "value", "error", "on_cancel", "_lock", "_wake")
+    __slots__ = ("done", "value", "error", "on_cancel", "carrier", "_lock", "_wake")
 
     def __init__(self) -> None:
         self.done = False
         self.value: Any = None
         self.error: Exception | None = None
         self.on_cancel: Callable[[], Any] | None = None
+        self.carrier: Any = None  # of the step, where that is what brings it
         self._lock = threading.Lock()
         self._wake: Callable[[], None] | None = None
 

@@ -68,6 +68,14 @@ class ResourceStore:
                 self.random.clear()
             self.epoch += 1
 
+    def forget_random(self, ops: set[Any]) -> None:
+        """Has operations draw random numbers from the beginning."""
+        with self.lock:
+            known = ops & self.random.keys()
+            for op in known:
+                del self.random[op]
+            self.epoch += bool(known)
+
     def items(self) -> dict[tuple[str, str, str], Any]:
         with self.lock:
             return dict(self._items)

@@ -140,8 +140,12 @@ class _Scope:
 
     def lowered(self, outputs: list[Tensor], targets: list[Operation]) -> list[Operation]:
         """The operations with If and While in place of others, in an order to run them in."""
+        if not self.path and any(f for op, f in self._frames_of_transfers()):
+            raise NotOrdinary  # a loop that other tasks take part in
         self._lower_loops()
         self._find_conditions()
+        if any(op.type in dataflow.TRANSFERS and c for op, c in self.conditions.items()):
+            raise NotOrdinary  # a branch that other tasks take part in
         self._lower_branches(outputs, targets)
         return in_order_of_creation(self._needed(outputs, targets))
 
@@ -171,6 +175,13 @@ class _Scope:
         self.ops.append(new)
         for t in new._outputs:
             self.source[t] = new
+
+    def _frames_of_transfers(self) -> list[tuple[Operation, tuple[str, ...]]]:
+        """What moves tensors between tasks, with the frame that it is in."""
+        if not any(op.type in dataflow.TRANSFERS for op in self.ops):
+            return []
+        frames = self._frames()
+        return [(op, frames[op]) for op in self.ops if op.type in dataflow.TRANSFERS]
 
     # -- loops
 
@@ -550,8 +561,15 @@ def _with_region(
             if op not in inside:
                 inside.add(op)
                 stack.append(op)
-    # So does what lies between two of its operations, which could not run before it nor after it.
-    inside = _closure(inside, after) & _closure(inside, before)
+    size = 0
+    while len(inside) > size:
+        size = len(inside)
+        # So do the transfers of its values: other tasks may wait for the one before they give the other.
+        led, follow = _closure(inside, before), _closure(inside, after)
+        inside |= {op for op in led if op.type in dataflow.RECEIVES}
+        inside |= {op for op in follow if op.type in dataflow.SENDS}
+        # So does what lies between two of its operations, which could not run before it nor after it.
+        inside = _closure(inside, after) & _closure(inside, before)
     members = [op for op in in_order_of_creation(ops) if op in inside]
     inputs: dict[Tensor, None] = {}
     outputs: dict[Tensor, None] = {}

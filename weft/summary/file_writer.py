@@ -8,10 +8,12 @@ import warnings
 from collections.abc import Iterator
 from typing import Any
 
+from google.protobuf.message import DecodeError
+
 from weft import proto
 from weft.files.file import GFile
 from weft.files.records import tf_record_iterator
-from weft.framework import context, file_system
+from weft.framework import context, errors, file_system
 from weft.framework.export import export
 from weft.framework.graph import Graph
 from weft.platform import tf_logging
@@ -190,5 +192,9 @@ class FileWriter(SummaryToEventTransformer):
 @export("train.summary_iterator")
 def summary_iterator(path: Any) -> Iterator[Any]:
     """Yields the `Event` messages of an event file."""
-    for record in tf_record_iterator(path):
-        yield proto.Event.FromString(record)
+    for number, record in enumerate(tf_record_iterator(path)):
+        try:
+            event = proto.Event.FromString(record)
+        except DecodeError:
+            raise errors.DataLossError(None, None, f"{path}: record {number} is no event") from None
+        yield event

@@ -27,11 +27,13 @@ from weft.train.session_run_hook import (
 )
 
 # A task went away and may come back: the session is made again.
-_LOST = (errors.AbortedError, errors.UnavailableError)
-_LOST_MESSAGE = (
-    "A task of the cluster was lost, or could not be reached (it may have been preempted, or its network or memory "
-    "overloaded). The session will be made again. Error: %s"
+_PREEMPTION_ERRORS = (errors.AbortedError, errors.UnavailableError)
+# How programs that watch a training's log know them.
+_LOST = (
+    "An error was raised%s. A connected worker or parameter server may have been preempted, or was out of reach for "
+    "want of memory or bandwidth, which more parameter servers may help. %s Error: %s"
 )
+_ANEW = "The current session will be closed and a new session will be created."
 USE_DEFAULT = object()
 
 
@@ -147,7 +149,7 @@ class _WrappedSession:
             return
         try:
             self._sess.close()
-        except _LOST as e:
+        except _PREEMPTION_ERRORS as e:
             tf.logging.warning("A task was lost while the session was closed. Error: %s", e)
         finally:
             self._sess = None
@@ -253,13 +255,13 @@ class _CoordinatedSession(_WrappedSession):
     def run(self, *args: Any, **kwargs: Any) -> Any:
         try:
             return self._sess.run(*args, **kwargs)
-        except _LOST:
+        except _PREEMPTION_ERRORS:
             raise
         except Exception:
             # What a thread of the input met may be what this step suffered from; a lost task is.
             try:
                 self._coord.raise_requested_exception()
-            except _LOST:
+            except _PREEMPTION_ERRORS:
                 raise
             except Exception as e:
                 tf.logging.debug("A thread of the coordinator had failed: %s", e)
@@ -277,14 +279,16 @@ class _RecoverableSession(_WrappedSession):
         while True:
             try:
                 return self._sess_creator.create_session()
-            except _LOST as e:
-                tf.logging.info(_LOST_MESSAGE, e)
+            except _PREEMPTION_ERRORS as e:
+                created = " while a session was being created"
+                tf.logging.info(_LOST, created, "A new session will be created.", e)
 
     def _check_stop(self) -> bool:
         try:
             return self._sess is None or self._sess._check_stop()
-        except _LOST as e:
-            tf.logging.info(_LOST_MESSAGE, e)
+        except _PREEMPTION_ERRORS as e:
+            asked = " while considering whether the session is complete"
+            tf.logging.info(_LOST, asked, _ANEW, e)
             self.close()
             self._sess = self._create_session()
             return False
@@ -297,8 +301,8 @@ class _RecoverableSession(_WrappedSession):
                 if self._sess is None:
                     self._sess = self._create_session()
                 return act()
-            except _LOST as e:
-                tf.logging.info(_LOST_MESSAGE, e)
+            except _PREEMPTION_ERRORS as e:
+                tf.logging.info(_LOST, "", _ANEW, e)
                 self.close()
 
     def run(

@@ -16,6 +16,7 @@ from weft.framework.export import export
 from weft.framework.graph_keys import GraphKeys
 from weft.framework.scope_names import prepend_name_scope, strip_name_scope
 from weft.train import checkpoint_state
+from weft.train.restored_shapes import RestoredShapes
 from weft.train.saveable import all_saveables, saveables
 from weft.train.saver_builder import V2, BulkSaverBuilder
 from weft.train.steps import global_step as value_of_step
@@ -91,6 +92,7 @@ class Saver:
         self._last_checkpoints: list[tuple[str, float]] = []
         self._checkpoints_to_be_deleted: list[tuple[str, float]] = []
         self._object_restore_saver: Saver | None = None
+        self._restored_shapes: RestoredShapes | None = None
         self._next_checkpoint_time = time.time() + keep_checkpoint_every_n_hours * 3600
         if not eager and not defer_build:
             self.build()
@@ -341,6 +343,7 @@ class Saver:
             if context.executing_eagerly():
                 self._build(prefix, build_save=False, build_restore=True)
             else:
+                self._check_shapes(sess.graph, prefix)
                 sess.run(
                     self.saver_def.restore_op_name, {self.saver_def.filename_tensor_name: prefix}
                 )
@@ -355,6 +358,18 @@ class Saver:
             self._restore_by_keys(sess, prefix, keys)
         except errors.InvalidArgumentError as e:
             raise _explained(e, "a mismatch between the current graph and the graph") from None
+
+    def _check_shapes(self, graph: Any, prefix: str) -> None:
+        """Raises where shapes differ, before anything is assigned; handles would take values of any shape."""
+        if self._restored_shapes is None:
+            restore_op = graph.get_operation_by_name(self.saver_def.restore_op_name)
+            self._restored_shapes = RestoredShapes(restore_op)
+        if differences := self._restored_shapes.differences(prefix):
+            raise errors.InvalidArgumentError(
+                None,
+                None,
+                f"Assign requires shapes of both tensors to match: {'; '.join(differences)}",
+            )
 
     def _restore_by_keys(self, sess: Any, prefix: str, keys: dict[str, str]) -> None:
         items = self._var_list if self._var_list is not None else all_saveables()

@@ -13,6 +13,8 @@ from weft.framework import errors
 from weft.framework.export import export
 from weft.train.checkpoint_state import get_checkpoint_state
 
+_FIRST_PAUSE = 1.0  # seconds
+
 
 @export("train.SessionManager")
 class SessionManager:
@@ -130,18 +132,21 @@ class SessionManager:
     ) -> Any:
         """A session in which somebody else, the chief, has made the model ready."""
         end = time.time() + (float("inf") if max_wait_secs is None else max_wait_secs)
+        pause = min(_FIRST_PAUSE, self._recovery_wait_secs)
         while True:
             session = tf.Session(master, graph=self._graph, config=config)
-            why_not, why_not_local = None, self._run_local_init(session)
-            if why_not_local is None:
-                why_not = not_ready(self._ready_op, session, "Model not ready")
-                if why_not is None:
-                    return session
+            ready = False
             try:
-                session.close()
-            except Exception as e:  # it is given up anyway
-                tf.logging.debug("Closing a session that was not ready: %s", e)
-            if end - time.time() < self._recovery_wait_secs:
+                why_not, why_not_local = None, self._run_local_init(session)
+                if why_not_local is None:
+                    why_not = not_ready(self._ready_op, session, "Model not ready")
+                    ready = why_not is None
+                if ready:
+                    return session
+            finally:
+                if not ready:
+                    self._close(session)
+            if end - time.time() < pause:
                 raise errors.DeadlineExceededError(
                     None, None, f"Session was not ready after waiting {max_wait_secs:d} secs."
                 )
@@ -150,7 +155,16 @@ class SessionManager:
                 why_not_local,
                 why_not,
             )
-            time.sleep(self._recovery_wait_secs)
+            time.sleep(pause)
+            # Most models are ready soon; who waits for long does not ask often.
+            pause = min(2 * pause, self._recovery_wait_secs)
+
+    @staticmethod
+    def _close(session: Any) -> None:
+        try:
+            session.close()
+        except Exception as e:  # it is given up anyway
+            tf.logging.debug("Closing a session that was not ready: %s", e)
 
     def _restored_session(
         self,

@@ -78,6 +78,37 @@ def _strings(data: bytes, count: int) -> tuple[list[bytes], int]:
     return strings, crc
 
 
+def _variant_chunks(array: np.ndarray) -> tuple[list[bytes], int]:
+    """The bytes of an array of variants and their checksum: of each its length, its message, the checksum so far."""
+    chunks, crc = [], 0
+    for message in array.reshape(-1).tolist():
+        contents = message.SerializeToString(deterministic=True)
+        crc = google_crc32c.extend(crc, len(contents).to_bytes(8, "little"))
+        crc = google_crc32c.extend(crc, contents)
+        check = masked(crc).to_bytes(4, "little")
+        crc = google_crc32c.extend(crc, check)
+        chunks += [varint(len(contents)), contents, check]
+    return chunks, crc
+
+
+def _variants(data: bytes, count: int) -> tuple[list[Any], int]:
+    """The messages of an array of `count` variants, and the checksum of what was read."""
+    messages, at, crc = [], 0, 0
+    for i in range(count):
+        length, at = read_varint(data, at)
+        contents, check = data[at : at + length], data[at + length : at + length + 4]
+        at += length + 4
+        crc = google_crc32c.extend(crc, length.to_bytes(8, "little"))
+        crc = google_crc32c.extend(crc, contents)
+        if check != masked(crc).to_bytes(4, "little"):
+            raise sorted_table.corrupt(f"The checksum after Variant {i} does not match")
+        crc = google_crc32c.extend(crc, check)
+        messages.append(_parsed(proto.VariantTensorDataProto, f"variant {i}", contents))
+    if at != len(data):
+        raise sorted_table.corrupt("Variants do not add up to the size of the entry")
+    return messages, crc
+
+
 # -- writing --------------------------------------------------------------------------------------------
 
 
@@ -112,6 +143,10 @@ class BundleWriter:
             raise _invalid("A tensor needs a name in a checkpoint.")
         if dtype is dtypes.string:
             chunks, crc = _string_chunks(value)
+        elif dtype is dtypes.variant and all(
+            isinstance(v, proto.VariantTensorDataProto) for v in value.reshape(-1).tolist()
+        ):
+            chunks, crc = _variant_chunks(value)
         elif value.dtype == object:
             raise errors.UnimplementedError(
                 None, None, f"Saving data type {dtype.name} not yet supported: tensor {name}"
@@ -323,7 +358,9 @@ class BundleReader:
     def _entry(self, key: bytes, name: str) -> Any:
         row = self._rows.get(key)
         if row is None:
-            raise errors.NotFoundError(None, None, f"Key {name} not found in checkpoint")
+            raise errors.NotFoundError(
+                None, None, f"Key {name} not found in checkpoint {self._prefix}"
+            )
         return _parsed(proto.BundleEntryProto, f"key {name}", row)
 
     def entry(self, name: str) -> tuple[dtypes.DType, tuple[int, ...]]:
@@ -371,7 +408,11 @@ class BundleReader:
                 strings, crc = _strings(self._bytes(entry, path).tobytes(), count)
                 flat = np.empty(count, object)
                 flat[:] = strings
-            elif dtype in (dtypes.variant, dtypes.resource):
+            elif dtype is dtypes.variant:
+                messages, crc = _variants(self._bytes(entry, path).tobytes(), count)
+                flat = np.empty(count, object)
+                flat[:] = messages
+            elif dtype is dtypes.resource:
                 raise errors.UnimplementedError(
                     None, None, f"Restoring data type {dtype.name} not yet supported"
                 )

@@ -7,12 +7,14 @@ from typing import Any
 import numpy as np
 
 from weft.framework import errors
+from weft.framework.shape_rules import text
+from weft.ops.datasets.block import Block, Element, as_column, joined
 from weft.ops.datasets.dataset import (
     INFINITE,
     UNKNOWN,
     Dataset,
-    Element,
     End,
+    Place,
     Run,
     Walk,
     as_dataset,
@@ -21,85 +23,72 @@ from weft.ops.datasets.dataset import (
 )
 
 
-def stacked(rows: list[Element]) -> Element:
+def stacked(elements: Block) -> Element:
     """Elements of one shape as one element with an axis more."""
-    out = []
-    for i, parts in enumerate(zip(*rows)):
-        first = parts[0]
-        if not isinstance(first, np.ndarray) or first.dtype == object:
-            array = np.empty((len(parts), *np.shape(first)), object)
-            for row, part in enumerate(parts):
-                if np.shape(part) != np.shape(first):
-                    raise _mismatch(i, first, part)
-                array[row] = part if np.ndim(part) else _item(part)
-            out.append(array)
-            continue
-        for part in parts:
-            if part.shape != first.shape:
-                raise _mismatch(i, first, part)
-        out.append(np.stack(parts))
-    return out
+    return [_stacked(i, column) for i, column in enumerate(elements.columns)]
+
+
+def _stacked(i: int, column: Any) -> np.ndarray:
+    if type(column) is list:
+        column = as_column(column)
+    if type(column) is np.ndarray:
+        return column
+    first = column[0]
+    for row, part in enumerate(column):
+        if np.shape(part) != np.shape(first):
+            raise _mismatch(i, first, row, part)
+    array = np.empty((len(column), *np.shape(first)), object)
+    for row, part in enumerate(column):
+        array[row] = part if np.ndim(part) else _item(part)
+    return array
 
 
 def _item(value: Any) -> Any:
     return value.item() if isinstance(value, np.ndarray) else value
 
 
-def _mismatch(i: int, first: Any, other: Any) -> Exception:
+def _mismatch(i: int, first: Any, row: int, other: Any) -> Exception:
     return invalid(
-        "Cannot batch tensors with different shapes in component "
-        f"{i}. First element had shape {list(np.shape(first))} and a later one had shape {list(np.shape(other))}."
+        f"Cannot batch tensors with different shapes in component {i}. First element had shape "
+        f"{text(np.shape(first))} and element {row} had shape {text(np.shape(other))}."
     )
 
 
-def _batches(
+def batches(
     size: int, drop_remainder: bool, source: Dataset, put_together: Any, kind: str
 ) -> Dataset:
     if size <= 0:
         raise invalid("Batch size must be greater than zero.")
 
-    rows_of_source = source.rows if put_together is stacked else None
-
-    def whole_batches(run: Run) -> Walk:
-        assert rows_of_source is not None
-        before = rows_of_source.batches(run, size)
-
-        def advance() -> Element:
-            batch = before()
-            if drop_remainder and len(batch[0]) < size:
-                raise End
-            return batch
-
-        return advance
-
     def walk(run: Run) -> Walk:
-        before: Walk | None = source.walk(run)
-
-        def advance() -> Element:
-            nonlocal before
-            rows: list[Element] = []
-            while before is not None and len(rows) < size:
+        def advance(at: Place) -> Element:
+            blocks, missing = [], size
+            while at.before is not None and missing:
+                run.check()
                 try:
-                    rows.append(before())
+                    blocks.append(at.before.some(missing))
                 except End:
-                    before = None
-            run.check()
-            if not rows or drop_remainder and len(rows) < size:
+                    at.before = None
+                else:
+                    missing -= blocks[-1].count
+            if not blocks or drop_remainder and missing:
                 raise End
-            return put_together(rows)
+            return put_together(joined(blocks))
 
-        return advance
+        at = Place(run, source.walk)
+        at.before = at.begin()
+        return Walk(advance, at)
 
     known = source.cardinality
     if known >= 0:
         known = known // size if drop_remainder else -(-known // size)
-    return Dataset(whole_batches if rows_of_source else walk, known, kind)
+    return Dataset(walk, known, kind)
 
 
 @dataset_op("BatchDataset", "input_dataset: variant, batch_size: int64")
 def batch_dataset(ctx, input_dataset, batch_size):
     """So many elements as one; the last may have fewer."""
-    return _batches(int(batch_size), False, as_dataset(input_dataset), stacked, "BatchDataset")
+    return batches(int(batch_size), False, as_dataset(input_dataset), stacked, "BatchDataset")
 
 
 @dataset_op(
@@ -110,12 +99,12 @@ def batch_dataset(ctx, input_dataset, batch_size):
 def batch_dataset_v2(ctx, input_dataset, batch_size, drop_remainder, *, parallel_copy):
     """So many elements as one; a last one with fewer may be dropped."""
     source = as_dataset(input_dataset)
-    return _batches(int(batch_size), bool(drop_remainder), source, stacked, "BatchDatasetV2")
+    return batches(int(batch_size), bool(drop_remainder), source, stacked, "BatchDatasetV2")
 
 
-def _padded(rows: list[Element], shapes: list[np.ndarray], fillers: list[Any]) -> Element:
+def _padded(elements: Block, shapes: list[np.ndarray], fillers: list[Any]) -> Element:
     out = []
-    for i, (parts, wanted, filler) in enumerate(zip(zip(*rows), shapes, fillers)):
+    for i, (parts, wanted, filler) in enumerate(zip(zip(*elements.rows), shapes, fillers)):
         sizes = [np.shape(p) for p in parts]
         rank = len(wanted)
         if any(len(s) != rank for s in sizes):
@@ -154,11 +143,16 @@ def _padded_batches(
     padding_values: list[Any],
     drop_remainder: Any,
 ) -> Dataset:
-    return _batches(
+    for i, shape in enumerate(padded_shapes):
+        if (shape < -1).any():
+            raise invalid(
+                f"Padded shapes must be at least -1, but that of component {i} is {shape.tolist()}."
+            )
+    return batches(
         int(batch_size),
         bool(drop_remainder),
         as_dataset(input_dataset),
-        lambda rows: _padded(rows, padded_shapes, padding_values),
+        lambda elements: _padded(elements, padded_shapes, padding_values),
         "PaddedBatchDataset",
     )
 
@@ -195,8 +189,8 @@ def dense_to_sparse_batch_dataset(ctx, input_dataset, batch_size, row_shape):
     """So many elements as one sparse tensor, of which each is a row; as indices, values and shape."""
     sizes = tuple(int(n) for n in row_shape)
 
-    def put_together(rows: list[Element]) -> Element:
-        parts = [row[0] for row in rows]
+    def put_together(elements: Block) -> Element:
+        parts = [row[0] for row in elements.rows]
         for part in parts:
             if part.ndim != len(sizes):
                 raise invalid(
@@ -221,7 +215,7 @@ def dense_to_sparse_batch_dataset(ctx, input_dataset, batch_size, row_shape):
         ]
 
     return _sparse_rows(
-        _batches(
+        batches(
             int(batch_size),
             False,
             as_dataset(input_dataset),
@@ -235,14 +229,14 @@ def _sparse_rows(dataset: Dataset) -> Dataset:
     """Sparse tensors travel as one component: an array of three variants."""
 
     def walk(run: Run) -> Walk:
-        before = dataset.walk(run)
-
-        def advance() -> Element:
+        def advance(at: Place) -> Element:
             serialized = np.empty(3, object)
-            serialized[:] = before()
+            serialized[:] = at.before()
             return [serialized]
 
-        return advance
+        at = Place(run, dataset.walk)
+        at.before = at.begin()
+        return Walk(advance, at)
 
     return Dataset(walk, dataset.cardinality, dataset.kind)
 
@@ -253,27 +247,31 @@ def unbatch_dataset(ctx, input_dataset):
     source = as_dataset(input_dataset)
 
     def walk(run: Run) -> Walk:
-        before = source.walk(run)
-        element: Element = []
-        at = size = 0
+        def advance(at: Place) -> Element:
+            get_rows(at)
+            at.row += 1
+            return [_row(c, at.row - 1) for c in at.element]
 
-        def advance() -> Element:
-            nonlocal element, at, size
-            while at >= size:
+        def several(at: Place, most: int) -> Block:
+            get_rows(at)
+            first, at.row = at.row, min(at.row + most, at.size)
+            return Block(at.row - first, [c[first : at.row] for c in at.element])
+
+        def get_rows(at: Place) -> None:
+            while at.row >= at.size:
                 run.check()
-                element, at = before(), 0
-                sizes = {len(c) if np.ndim(c) else None for c in element}
+                at.element, at.row, at.size = at.before(), 0, 0
+                sizes = {len(c) if np.ndim(c) else None for c in at.element}
                 if len(sizes) != 1 or None in sizes:
-                    size = 0
                     raise invalid(
                         "Input element must have the same batch size in each component. Shapes: "
-                        f"{[list(np.shape(c)) for c in element]}"
+                        f"{[list(np.shape(c)) for c in at.element]}"
                     )
-                size = sizes.pop() or 0
-            at += 1
-            return [_row(c, at - 1) for c in element]
+                at.size = sizes.pop() or 0
 
-        return advance
+        at = Place(run, source.walk, element=[], row=0, size=0)
+        at.before = at.begin()
+        return Walk(advance, at).in_blocks(several)
 
     return Dataset(walk, UNKNOWN, "UnbatchDataset")
 
@@ -303,32 +301,30 @@ def window_dataset(ctx, input_dataset, size, shift, stride, drop_remainder):
     reach = (n - 1) * gap + 1
 
     def walk(run: Run) -> Walk:
-        before: Walk | None = source.walk(run)
-        held: list[Element] = []
-
-        def advance() -> Element:
-            nonlocal before
-            while before is not None and len(held) < reach:
+        def advance(at: Place) -> Element:
+            while at.before is not None and len(at.held) < reach:
                 run.check()
                 try:
-                    held.append(before())
+                    at.held.append(at.before())
                 except End:
-                    before = None
-            if not held or drop and len(held) < reach:
+                    at.before = None
+            if not at.held or drop and len(at.held) < reach:
                 raise End
-            rows = held[:reach:gap]
-            skip = step - len(held)
-            del held[:step]
-            while before is not None and skip > 0:
+            rows = at.held[:reach:gap]
+            skip = step - len(at.held)
+            del at.held[:step]
+            while at.before is not None and skip > 0:
                 run.check()
                 try:
-                    before()
+                    at.before()
                 except End:
-                    before = None
+                    at.before = None
                 skip -= 1
             return [of_rows([[row[i]] for row in rows]) for i in range(len(rows[0]))]
 
-        return advance
+        at = Place(run, source.walk, held=[])
+        at.before = at.begin()
+        return Walk(advance, at)
 
     known = source.cardinality
     if known >= 0:
@@ -340,16 +336,23 @@ def of_rows(rows: list[Element]) -> Dataset:
     """A dataset of elements that are there."""
 
     def walk(run: Run) -> Walk:
-        rest = iter(rows)
+        def advance(at: Place) -> Element:
+            if at.row >= len(rows):
+                raise End
+            at.row += 1
+            return rows[at.row - 1]
 
-        def advance() -> Element:
-            for row in rest:
-                return row
-            raise End
+        def several(at: Place, most: int) -> Block:
+            if at.row >= len(rows):
+                raise End
+            first, at.row = at.row, min(at.row + most, len(rows))
+            return Block.of(rows[first : at.row])
 
-        return advance
+        return Walk(advance, Place(run, row=0)).in_blocks(several)
 
-    return Dataset(walk, len(rows), "WindowDataset of elements")
+    dataset = Dataset(walk, len(rows), "WindowDataset of elements")
+    dataset.elements = rows
+    return dataset
 
 
 @dataset_op(
@@ -367,24 +370,21 @@ def sliding_window_dataset(ctx, input_dataset, window_size, window_shift, window
     reach = (n - 1) * gap + 1
 
     def walk(run: Run) -> Walk:
-        before = source.walk(run)
-        held: list[Element] = []
-        skip = 0
-
-        def advance() -> Element:
-            nonlocal skip
-            while skip:
-                before()
-                skip -= 1
-            while len(held) < reach:
+        def advance(at: Place) -> Element:
+            while at.skip:
+                at.before()
+                at.skip -= 1
+            while len(at.held) < reach:
                 run.check()
-                held.append(before())
-            window = stacked(held[::gap])
-            skip = max(step - len(held), 0)
-            del held[:step]
+                at.held.append(at.before())
+            window = stacked(Block.of(at.held[::gap]))
+            at.skip = max(step - len(at.held), 0)
+            del at.held[:step]
             return window
 
-        return advance
+        at = Place(run, source.walk, held=[], skip=0)
+        at.before = at.begin()
+        return Walk(advance, at)
 
     return Dataset(
         walk, UNKNOWN if source.cardinality != INFINITE else INFINITE, "SlidingWindowDataset"

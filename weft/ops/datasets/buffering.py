@@ -6,17 +6,24 @@ import os
 import threading
 import weakref
 from collections import deque
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from weft.framework import dtypes, errors, file_system
-from weft.framework.checkpoint_files.tensor_bundle import BundleReader, BundleWriter, index_file
+from weft.framework.checkpoint_files.tensor_bundle import (
+    BundleReader,
+    BundleWriter,
+    index_file,
+    merge,
+)
 from weft.framework.registry import op
+from weft.ops.datasets.block import Block, Element
 from weft.ops.datasets.dataset import (
     Dataset,
-    Element,
     End,
+    Place,
     Run,
     Walk,
     as_dataset,
@@ -24,42 +31,54 @@ from weft.ops.datasets.dataset import (
     invalid,
 )
 
+_MOST_AT_ONCE = 64  # elements
 _BUFFER_WHEN_OURS = 8  # elements, where the program leaves the number to us
 
 
 # -- ahead of time --------------------------------------------------------------------------------------
 
 
+_Item = tuple[Element | None, Exception | None]
+
+
 class _Ahead:
     """A buffer that a thread fills. The thread knows the buffer only, so that it ends with whoever reads it."""
 
-    def __init__(self, before: Walk, size: int):
+    def __init__(self, before: Walk, size: int, items: list[_Item]):
         self._before, self._size = before, size
+        self._reading = threading.Lock()  # held while the walk goes on
         self._changed = threading.Condition()
-        self._items: deque[tuple[Element | None, Exception | None]] = deque()
+        self._items: deque[_Item] = deque(items)
         self._closed = self._cancelled = False
 
     def start(self) -> None:
         threading.Thread(target=self._fill, daemon=True, name="weft-prefetch").start()
 
     def _fill(self) -> None:
-        over = False
+        over = bool(self._items) and isinstance(self._items[-1][1], End)
+        at_once = (
+            1  # more and more, so that the first elements are not held up by those behind them
+        )
         while not over:
             with self._changed:
                 while len(self._items) >= self._size and not self._closed:
                     self._changed.wait()
                 if self._closed:
                     return
-            item: tuple[Element | None, Exception | None]
-            try:
-                item = self._before(), None
-            except Exception as e:
-                item, over = (None, e), isinstance(e, (End, errors.CancelledError))
-            with self._changed:
-                self._items.append(item)
-                self._changed.notify_all()
+                room = self._size - len(self._items)
+            with self._reading:
+                items: list[_Item]
+                try:
+                    items = [(row, None) for row in self._before.some(min(room, at_once)).rows]
+                except Exception as e:
+                    items, over = [(None, e)], isinstance(e, (End, errors.CancelledError))
+                with self._changed:
+                    self._items += items
+                    self._changed.notify_all()
+            at_once = min(2 * at_once, _MOST_AT_ONCE)
 
-    def take(self) -> Element:
+    def some(self, most: int) -> list[Element]:
+        """The next elements: one, for which it waits, and up to so many that are there."""
         with self._changed:
             while not self._items and not self._cancelled:
                 self._changed.wait()
@@ -67,14 +86,25 @@ class _Ahead:
                 raise errors.CancelledError(
                     None, None, "Iterator was cancelled: its session is closed"
                 )
-            element, error = self._items[0]
-            if not isinstance(error, End):  # the end stays where it is
-                self._items.popleft()
-                self._changed.notify_all()
-        if error is not None:
-            raise error
-        assert element is not None
-        return element
+            found: list[Element] = []
+            while self._items and len(found) < most:
+                element, error = self._items[0]
+                if error is not None and found:
+                    break
+                if not isinstance(error, End):  # the end stays where it is
+                    self._items.popleft()
+                if error is not None:
+                    self._changed.notify_all()
+                    raise error
+                assert element is not None
+                found.append(element)
+            self._changed.notify_all()
+        return found
+
+    def saved(self, freeze: Callable[[Any], Any]) -> Any:
+        """What is in the buffer, and where the thread is; waits until that is between two elements."""
+        with self._reading, self._changed:
+            return freeze([self._before, list(self._items)])
 
     def close(self) -> None:
         with self._changed:
@@ -91,21 +121,39 @@ class _Reader:
     """The consumer's side: when it goes, the thread ends."""
 
     def __init__(self, run: Run, before: Walk, size: int):
-        self._run, self._arguments = run, (before, size)
+        self._run, self._size = run, size
+        self._begin: tuple[Walk, list[_Item]] = before, []
         self._ahead: _Ahead | None = None
 
-    def __call__(self) -> Element:
+    def some(self, most: int) -> list[Element]:
         if self._ahead is None:
-            self._ahead = _Ahead(*self._arguments)
+            before, items = self._begin
+            self._ahead = _Ahead(before, self._size, items)
             weakref.finalize(self, self._ahead.close)
             self._run.wake_when_cancelled(self._ahead)
             self._ahead.start()
-        return self._ahead.take()
+        return self._ahead.some(most)
+
+    def saved(self, freeze: Callable[[Any], Any]) -> Any:
+        """What was read and not yet taken, and where the reading is."""
+        return freeze(list(self._begin)) if self._ahead is None else self._ahead.saved(freeze)
+
+    def restore(self, saved: Any) -> None:
+        """Goes on from where another was."""
+        if self._ahead is not None:
+            self._ahead.close()
+        self._begin, self._ahead = tuple(saved), None  # type: ignore[assignment]
 
 
-def prefetched(run: Run, before: Walk, size: int) -> Walk:
-    """A walk that a thread goes ahead on, by so many elements."""
-    return _Reader(run, before, size)
+def prefetched(source: Dataset, size: int) -> Dataset:
+    """A dataset on which a thread goes ahead, by so many elements."""
+
+    def walk(run: Run) -> Walk:
+        at = Place(run, source.walk)
+        at.reader = _Reader(run, at.begin(), size)
+        return Walk.of_blocks(lambda at, most: Block.of(at.reader.some(most)), at)
+
+    return Dataset(walk, source.cardinality, "PrefetchDataset")
 
 
 @dataset_op(
@@ -119,12 +167,7 @@ def prefetch_dataset(ctx, input_dataset, buffer_size):
     if size < -1:
         raise invalid("buffer_size must be >= 0 or set buffer_size to be -1 for auto-tuning")
     size = _BUFFER_WHEN_OURS if size == -1 else size
-
-    def walk(run: Run) -> Walk:
-        before = source.walk(run)
-        return prefetched(run, before, size) if size else before
-
-    return Dataset(walk, source.cardinality, "PrefetchDataset")
+    return prefetched(source, size) if size else source
 
 
 # -- for the next walk ----------------------------------------------------------------------------------
@@ -135,6 +178,14 @@ class MemoryCache:
 
     def __init__(self) -> None:
         self.elements: list[Element] | None = None
+
+    def saved(self, freeze: Callable[[Any], Any]) -> Any:
+        """The elements."""
+        return freeze(self.elements)
+
+    def restore(self, elements: list[Element] | None) -> None:
+        """Has the elements that were saved."""
+        self.elements = elements
 
 
 @op("AnonymousMemoryCache", "-> handle: resource, deleter: variant", host=True, stateful=True)
@@ -167,101 +218,150 @@ delete_memory_cache.not_differentiable()
 
 
 def _cached_in_memory(source: Dataset, cache: MemoryCache) -> Dataset:
+    def several(at: Place, most: int) -> Block:
+        if at.over:
+            raise End
+        if at.before is None and cache.elements is None:
+            at.before = at.begin()
+        if at.before is not None:
+            try:
+                block = at.before.some(most)
+            except End:
+                cache.elements, at.over = at.written, True
+                raise
+            at.written += block.own_rows()
+            return Block.of([list(row) for row in block.rows]) if block.count == 1 else block
+        assert cache.elements is not None
+        rows = cache.elements[at.row : at.row + most]
+        if not rows:
+            raise End
+        at.row += len(rows)
+        return Block.of([list(row) for row in rows])
+
     def walk(run: Run) -> Walk:
-        before: Walk | None = None
-        written: list[Element] = []
-        at = 0
-
-        def advance() -> Element:
-            nonlocal before, at
-            if before is None and cache.elements is None:
-                before = source.walk(run)
-            if before is not None:
-                try:
-                    element = before()
-                except End:
-                    cache.elements = written
-                    before = _ended
-                    raise
-                written.append(element)
-                return list(element)
-            assert cache.elements is not None
-            if at >= len(cache.elements):
-                raise End
-            at += 1
-            return list(cache.elements[at - 1])
-
-        return advance
+        at = Place(run, source.walk, before=None, written=[], row=0, over=False, cache=cache)
+        return Walk.of_blocks(several, at)
 
     return Dataset(walk, source.cardinality, "CacheDataset")
 
 
-def _ended() -> Element:
-    raise End
+class _CacheFiles:
+    """A bundle of tensors named by element and component, as TensorFlow's; a lock file marks one in the making.
 
+    Whenever the walk is saved, what is there until then becomes a bundle of its own; all are merged at the end.
+    """
 
-def _cached_in_files(source: Dataset, prefix: str) -> Dataset:
-    """A bundle of tensors named by element and component, as TensorFlow's; a lock file marks one in the making."""
-    lock = f"{prefix}.lockfile"
+    def __init__(self, prefix: str):
+        self._prefix = prefix
+        self._lock = f"{prefix}.lockfile"
+        self._parts = 0
+        self.complete = False
+        self._writer: BundleWriter | None = None
+        self._rows: list[tuple[BundleReader, list[str]]] | None = None
 
-    def reading() -> Walk:
-        reader = BundleReader(prefix)
-        parts: dict[int, list[tuple[int, str]]] = {}
-        for name in reader.names():
-            row, component = name.strip().split("_")
-            parts.setdefault(int(row), []).append((int(component), name))
-        rows = iter(sorted(parts.items()))
+    def look(self) -> bool:
+        """Whether all elements are there: some walk has got to the end."""
+        self.complete = file_system.exists(index_file(self._prefix))
+        return self.complete
 
-        def advance() -> Element:
-            for _, names in rows:
-                return [reader.read(name) for _, name in sorted(names)]
-            reader.close()
-            raise End
-
-        return advance
-
-    def writing(run: Run) -> Walk:
-        if file_system.exists(lock):
+    def lock(self) -> None:
+        """Says to others that the files are being made."""
+        if file_system.exists(self._lock):
             raise errors.AlreadyExistsError(
                 None,
                 None,
                 "There appears to be a concurrent caching iterator running - cache lockfile already exists "
-                f"('{lock}'). If you are sure no other running TF computations are using this cache prefix, delete the "
-                "lockfile and re-initialize the iterator.",
+                f"('{self._lock}'). If you are sure no other running TF computations are using this cache prefix, "
+                "delete the lockfile and re-initialize the iterator.",
             )
-        file_system.make_directories(os.path.dirname(prefix))
-        file_system.write_file(lock, b"weft")
-        before = source.walk(run)
-        writer = BundleWriter(prefix)
-        at = 0
+        file_system.make_directories(os.path.dirname(self._prefix))
+        file_system.write_file(self._lock, b"weft")
 
-        def advance() -> Element:
-            nonlocal at
+    def _part(self, number: int) -> str:
+        return f"{self._prefix}_{number}"
+
+    def add(self, row: int, element: Element) -> None:
+        """Writes an element."""
+        if self._writer is None:
+            self._writer = BundleWriter(self._part(self._parts))
+        for i, value in enumerate(element):
+            array = np.asarray(value)
+            dtype = dtypes.string if array.dtype == object else dtypes.as_dtype(array.dtype)
+            self._writer.add(f"{row:12d}_{i:08d}", array, dtype)
+
+    def _finish_part(self) -> None:
+        if self._writer is not None:
+            self._writer.finish()
+            self._writer = None
+            self._parts += 1
+
+    def finish(self) -> None:
+        """All elements are there."""
+        self._finish_part()
+        if not self._parts:  # no elements at all
+            self._writer = BundleWriter(self._part(0))
+            self._finish_part()
+        merge([self._part(i) for i in range(self._parts)], self._prefix)
+        self.complete = True
+        if file_system.exists(self._lock):
+            file_system.remove(self._lock)
+
+    def row(self, number: int) -> Element:
+        """Reads an element; `End` after the last."""
+        if self._rows is None:
+            reader = BundleReader(self._prefix)
+            weakref.finalize(self, reader.close).atexit = False
+            parts: dict[int, list[tuple[int, str]]] = {}
+            for name in reader.names():
+                row, component = name.strip().split("_")
+                parts.setdefault(int(row), []).append((int(component), name))
+            self._rows = [
+                (reader, [name for _, name in sorted(named)]) for _, named in sorted(parts.items())
+            ]
+        if number >= len(self._rows):
+            for reader, _ in self._rows[:1]:
+                reader.close()
+            raise End
+        reader, names = self._rows[number]
+        return [reader.read(name) for name in names]
+
+    def saved(self, freeze: Callable[[Any], Any]) -> Any:
+        """How many bundles there are."""
+        self._finish_part()
+        return freeze(self._parts)
+
+    def restore(self, parts: int) -> None:
+        """Goes on behind so many bundles."""
+        if self._writer is not None:
+            self._writer.abandon()
+            self._writer = None
+        self._parts = parts
+        self.look()  # a walk may have gone to the end since
+
+
+def _cached_in_files(source: Dataset, prefix: str) -> Dataset:
+    def advance(at: Place) -> Element:
+        if not at.begun:
+            at.begun = True
+            if not at.files.look():
+                at.files.lock()
+                at.before = at.begin()
+        if at.files.complete:
+            at.before = None
+            element = at.files.row(at.row)
+        else:
             try:
-                element = before()
+                element = at.before()
             except End:
-                writer.finish()
-                file_system.remove(lock)
+                at.files.finish()
                 raise
-            for i, value in enumerate(element):
-                array = np.asarray(value)
-                dtype = dtypes.string if array.dtype == object else dtypes.as_dtype(array.dtype)
-                writer.add(f"{at:12d}_{i:08d}", array, dtype)
-            at += 1
-            return element
-
-        return advance
+            at.files.add(at.row, element)
+        at.row += 1
+        return element
 
     def walk(run: Run) -> Walk:
-        current: Walk | None = None
-
-        def advance() -> Element:
-            nonlocal current
-            if current is None:
-                current = reading() if file_system.exists(index_file(prefix)) else writing(run)
-            return current()
-
-        return advance
+        at = Place(run, source.walk, begun=False, before=None, row=0, files=_CacheFiles(prefix))
+        return Walk(advance, at)
 
     return Dataset(walk, source.cardinality, "CacheDataset")
 
@@ -282,4 +382,6 @@ def cache_dataset(ctx, input_dataset, filename):
 )
 def cache_dataset_v2(ctx, input_dataset, filename, cache):
     """The elements, of which the first whole walk leaves a copy in memory or in a file for the next."""
-    return _cached(as_dataset(input_dataset), filename, cache)
+    dataset = _cached(as_dataset(input_dataset), filename, cache)
+    dataset.shares = "its memory cache"
+    return dataset

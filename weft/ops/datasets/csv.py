@@ -10,8 +10,18 @@ from typing import Any
 import numpy as np
 
 from weft.framework import errors, file_system
-from weft.ops.datasets.dataset import UNKNOWN, Dataset, Element, End, Run, Walk, dataset_op, invalid
-from weft.ops.datasets.files import _compression, _names, _opened
+from weft.ops.datasets.dataset import (
+    UNKNOWN,
+    Dataset,
+    Element,
+    End,
+    Place,
+    Run,
+    Walk,
+    dataset_op,
+    invalid,
+)
+from weft.ops.datasets.files import OpenFile, _compression, _names, _opened
 from weft.ops.io.csv import _values
 
 _LINE = re.compile(rb"([^\r\n]*)(\r\n|\r|\n)")
@@ -20,20 +30,35 @@ _BLOCK = 1 << 20
 _ROWS_AT_ONCE = 256  # converted together, column by column
 
 
-def _lines(file: Any) -> Iterator[tuple[bytes, bytes]]:
-    """The lines of a file, each with its end."""
-    rest = b""
-    while block := file.read(_BLOCK):
-        rest += block
-        at = 0
-        for found in _LINE.finditer(rest):
-            if found.end() == len(rest) and found.group(2) == b"\r":
-                break  # the first half of an end, perhaps
-            yield found.groups()  # type: ignore[misc]
-            at = found.end()
-        rest = rest[at:]
-    if rest:
-        yield rest.removesuffix(b"\r"), b""
+class _Lines:
+    """The lines of a file from an offset on, each with its end; `offset` is the one behind the last."""
+
+    def __init__(self, file: Any, offset: int):
+        self.offset = offset
+        self._lines = self._read(file)
+
+    def __iter__(self) -> _Lines:
+        return self
+
+    def __next__(self) -> tuple[bytes, bytes]:
+        line, end = next(self._lines)
+        self.offset += len(line) + len(end)
+        return line, end
+
+    @staticmethod
+    def _read(file: Any) -> Iterator[tuple[bytes, bytes]]:
+        rest = b""
+        while block := file.read(_BLOCK):
+            rest += block
+            at = 0
+            for found in _LINE.finditer(rest):
+                if found.end() == len(rest) and found.group(2) == b"\r":
+                    break  # the first half of an end, perhaps
+                yield found.groups()  # type: ignore[misc]
+                at = found.end()
+            rest = rest[at:]
+        if rest:
+            yield rest.removesuffix(b"\r"), b""
 
 
 def _fields(line: bytes, end: bytes, more: Iterator[tuple[bytes, bytes]], delimiter: bytes) -> list:
@@ -116,14 +141,14 @@ def csv_dataset(
     if wanted and wanted[0] < 0:
         raise invalid("select_cols should be non-negative indices")
 
-    def records(path: str) -> Iterator[list[bytes] | Exception]:
+    def read(path: str, offset: int) -> Iterator[tuple[list[bytes] | Exception, int]]:
         """The fields of each record, or what is wrong with it."""
-        file = _opened(path, compression)
+        file = _opened(path, compression, offset)
         try:
             with file_system.translated(path):
-                lines = _lines(file)
-                if skips and next(lines, None) is None:
-                    yield invalid(f"Can't read header of file {path}")
+                lines = _Lines(file, offset)
+                if skips and not offset and next(lines, None) is None:
+                    yield invalid(f"Can't read header of file {path}"), 0
                 for line, end in lines:
                     try:
                         if quotes and b'"' in line:
@@ -135,9 +160,9 @@ def csv_dataset(
                         if len(fields) != count:
                             found = "more" if len(fields) > count else len(fields)
                             raise invalid(f"Expect {count} fields but have {found} in record")
-                        yield fields
+                        yield fields, lines.offset
                     except errors.OpError as e:
-                        yield e
+                        yield e, lines.offset
         finally:
             file.close()
 
@@ -157,29 +182,34 @@ def csv_dataset(
         return [[c[i : i + 1].reshape(()) for c in values] for i in range(len(rows))]
 
     def walk(run: Run) -> Walk:
-        rest = (record for path in names for record in records(path))
-        ready: deque[Element | Exception] = deque()
+        current = OpenFile(names, read)
 
-        def advance() -> Element:
-            if not ready:
-                run.check()
-                rows: list[list[bytes]] = []
-                for record in rest:
+        def more(at: Place) -> None:
+            rows: list[list[bytes]] = []
+            failed: Exception | None = None
+            while len(rows) < _ROWS_AT_ONCE and failed is None:
+                try:
+                    record = current.next(at)
+                except (End, errors.OpError) as e:
+                    failed = e
+                else:
                     if isinstance(record, Exception):
-                        ready.append(record)
-                        break
-                    rows.append(record)
-                    if len(rows) == _ROWS_AT_ONCE:
-                        break
-                if rows:
-                    ready.extendleft(reversed(converted(rows)))
-            if not ready:
-                raise End
-            element = ready.popleft()
+                        failed = record
+                    else:
+                        rows.append(record)
+            if rows:
+                at.ready.extend(converted(rows))
+            if failed is not None:
+                at.ready.append(failed)
+
+        def advance(at: Place) -> Element:
+            if not at.ready:
+                more(at)
+            element = at.ready.popleft()
             if isinstance(element, Exception):
                 raise element
             return element
 
-        return advance
+        return Walk(advance, Place(run, file=0, offset=0, record=0, ready=deque()))
 
     return Dataset(walk, UNKNOWN, "CSVDataset")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 import zlib
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -12,11 +13,13 @@ import numpy as np
 from weft.framework import errors, file_system, record_format
 from weft.framework.record_file import RecordFile
 from weft.framework.registry import op
+from weft.ops.datasets.block import Block
 from weft.ops.datasets.dataset import (
     UNKNOWN,
     Dataset,
     Element,
     End,
+    Place,
     Run,
     Walk,
     as_dataset,
@@ -90,46 +93,92 @@ class _Unzipped(gzip.GzipFile):
         self._file.close()
 
 
-def _opened(path: str, compression: str) -> Any:
+def _opened(path: str, compression: str, offset: int = 0) -> Any:
+    """A file from so many bytes on, as they are without compression."""
     file = file_system.open_file(path, "rb")
     if compression == "GZIP":
-        return _Unzipped(file)
-    return _Inflated(file) if compression == "ZLIB" else file
+        file = _Unzipped(file)
+    elif compression == "ZLIB":
+        file = _Inflated(file)
+    elif offset:
+        file.seek(offset)
+        return file
+    while offset:
+        skipped = len(file.read(min(offset, 1 << 20)))
+        if not skipped:
+            raise errors.DataLossError(None, None, f"{path}: shorter than it was")
+        offset -= skipped
+    return file
 
 
-def _of_files(names: list[str], read: Callable[[str], Iterator[bytes]], kind: str) -> Dataset:
-    """The records of files, one file after the other; a file that cannot be read is passed over once it was said."""
+# The records of a file from an offset on, each with the offset behind it.
+Read = Callable[[str, int], Iterator[tuple[Any, int]]]
+
+
+class OpenFile:
+    """The file that a walk reads. Where it is says the place, with its `file`, `offset` and `record`; the file is
+    opened there if it is not there anyway."""
+
+    def __init__(self, names: list[str], read: Read):
+        self._names, self._read = names, read
+        self._records: Iterator[tuple[Any, int]] = iter(())
+        self._where: tuple[int, int] | None = None
+
+    def next(self, at: Place) -> Any:
+        """The next record; `End` after the last file. A file that cannot be read is passed over once it was said."""
+        return self.some(at, 1)[0]
+
+    def some(self, at: Place, most: int) -> list[Any]:
+        """As `next`, one record and up to so many, as `Walk.some` has it."""
+        while at.file < len(self._names):
+            at.run.check()
+            name, found = self._names[at.file], []
+            if self._where != (at.file, at.offset):
+                self._records = self._read(name, at.offset)
+            if most > 1 and os.path.exists(name) and not os.path.isfile(name):
+                most = 1  # a pipe
+            try:
+                for record, at.offset in self._records:
+                    found.append(record)
+                    at.record += 1
+                    if len(found) == most:
+                        break
+            except (zlib.error, EOFError, gzip.BadGzipFile, errors.OpError) as e:
+                if not found:
+                    raise self._failed(at, name, e) from None
+                self._where = None  # opened again the next time, to find the error where it is
+                return found
+            if found:
+                self._where = at.file, at.offset
+                return found
+            self._go_on(at)
+        raise End
+
+    def _failed(self, at: Place, name: str, e: Exception) -> errors.OpError:
+        number = at.record
+        self._go_on(at)
+        if isinstance(e, errors.OpError) and not isinstance(e, errors.DataLossError):
+            return e
+        why = e.message if isinstance(e, errors.OpError) else e
+        return errors.DataLossError(None, None, f"{name}: {why} (record {number})")
+
+    @staticmethod
+    def _go_on(at: Place) -> None:
+        at.file, at.offset, at.record = at.file + 1, 0, 0
+
+
+def _of_files(names: list[str], read: Read, kind: str) -> Dataset:
+    """The records of files, one file after the other."""
 
     def walk(run: Run) -> Walk:
-        rest = iter(names)
-        name = ""
-        current: Iterator[bytes] | None = None
+        current = OpenFile(names, read)
 
-        def advance() -> Element:
-            nonlocal current, name
-            while True:
-                run.check()
-                if current is None:
-                    try:
-                        name = next(rest)
-                    except StopIteration:
-                        raise End from None
-                    current = read(name)
-                try:
-                    for record in current:
-                        return [_scalar(record)]
-                except (zlib.error, EOFError, gzip.BadGzipFile) as e:
-                    current = None
-                    raise errors.DataLossError(None, None, f"{name}: {e}") from None
-                except errors.DataLossError as e:
-                    current = None
-                    raise errors.DataLossError(None, None, f"{name}: {e.message}") from None
-                except errors.OpError:
-                    current = None
-                    raise
-                current = None
+        def several(at: Place, most: int) -> Block:
+            records = current.some(at, most)
+            return Block(len(records), [np.fromiter(records, object, len(records))])
 
-        return advance
+        at = Place(run, file=0, offset=0, record=0)
+        return Walk(lambda at: [_scalar(current.next(at))], at).in_blocks(several)
 
     return Dataset(walk, UNKNOWN, kind)
 
@@ -144,12 +193,13 @@ def text_line_dataset(ctx, filenames, compression_type, buffer_size):
     """The lines of files, without their ends."""
     compression = _compression(compression_type)
 
-    def read(path: str) -> Iterator[bytes]:
-        file = _opened(path, compression)
+    def read(path: str, offset: int) -> Iterator[tuple[bytes, int]]:
+        file = _opened(path, compression, offset)
         try:
             with file_system.translated(path):
                 while line := file.readline():
-                    yield line.removesuffix(b"\n").removesuffix(b"\r")
+                    offset += len(line)
+                    yield line.removesuffix(b"\n").removesuffix(b"\r"), offset
         finally:
             file.close()
 
@@ -166,17 +216,18 @@ def tf_record_dataset(ctx, filenames, compression_type, buffer_size):
     """The records of files, whose checksums are checked."""
     compression = _compression(compression_type)
 
-    def read(path: str) -> Iterator[bytes]:
-        file = _opened(path, compression)
-        offset = 0
+    def read(path: str, offset: int) -> Iterator[tuple[bytes, int]]:
+        file = _opened(path, compression, offset)
         try:
+            rest = record_format.Records(file, offset)
             while True:
                 with file_system.translated(path):
-                    record = record_format.read_record(file, offset)
-                if record is None:
+                    records = rest.some(1024)
+                if not records:
                     return
-                offset += record_format.HEADER_SIZE + len(record) + record_format.FOOTER_SIZE
-                yield record
+                for record in records:
+                    offset += record_format.HEADER_SIZE + len(record) + record_format.FOOTER_SIZE
+                    yield record, offset
         finally:
             file.close()
 
@@ -194,8 +245,9 @@ def _fixed_length(
     if after < 0:
         raise invalid("`footer_bytes` must be >= 0")
 
-    def read(path: str) -> Iterator[bytes]:
+    def read(path: str, offset: int) -> Iterator[tuple[bytes, int]]:
         file = _opened(path, compression)
+        first = max(offset, before)
         try:
             with file_system.translated(path):
                 if compression:
@@ -203,19 +255,22 @@ def _fixed_length(
                     while chunk := file.read(1 << 20):
                         chunks.append(chunk)
                     data = b"".join(chunks)
-                    body = data[before : len(data) - after]
-                    if len(data) < before + after or len(body) % size:
+                    body = len(data) - before - after
+                    if body < 0 or body % size:
                         raise _uneven(path, before, size, after, len(data))
-                    for at in range(0, len(body), size):
-                        yield body[at : at + size]
+                    for end in range(first + size, len(data) - after + 1, size):
+                        yield data[end - size : end], end
                     return
                 length = file_system.stat(path).length
                 count, rest = divmod(length - before - after, size)
                 if count < 0 or rest:
                     raise _uneven(path, before, size, after, length)
-                file.seek(before)
-                for _ in range(count):
-                    yield file.read(size)
+                file.seek(first)
+                for end in range(first + size, length - after + 1, size):
+                    record = file.read(size)
+                    if len(record) < size:
+                        raise record_format.corrupted(end - size, "truncated record")
+                    yield record, end
         finally:
             file.close()
 
@@ -258,14 +313,14 @@ def matching_files_dataset(ctx, patterns):
     wanted = _names(patterns)
 
     def walk(run: Run) -> Walk:
-        found = iter(sorted({path for p in wanted for path in file_system.glob(p)}))
+        def advance(at: Place) -> Element:
+            if at.found is None:
+                at.found = sorted({path for p in wanted for path in file_system.glob(p)})[::-1]
+            if not at.found:
+                raise End
+            return [_scalar(at.found.pop().encode())]
 
-        def advance() -> Element:
-            for path in found:
-                return [_scalar(path.encode())]
-            raise End
-
-        return advance
+        return Walk(advance, Place(run, found=None))
 
     return Dataset(walk, UNKNOWN, "MatchingFilesDataset")
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from weft.framework import errors
 from weft.framework.registry import op
+from weft.ops.datasets import saving
 from weft.ops.datasets.dataset import Dataset, Element, End, Run, Walk, as_dataset, invalid
 from weft.ops.flow.optional import Optional
 from weft.ops.queues.handles import held
@@ -26,12 +27,14 @@ class DatasetIterator:
         self._lock = threading.Lock()
         self._run: Run | None = None
         self._walk: Walk | None = None
+        self._dataset: Dataset | None = None
         self.string_handle = f"weft-iterator-{next(_names)}"
 
     def start(self, dataset: Dataset, run: Run) -> None:
         """Begins at the beginning of a dataset."""
         with self._lock:
-            old, self._run, self._walk = self._run, run, dataset.walk(run)
+            old, self._run, self._walk = self._run, run, run.begin(dataset)
+            self._dataset = dataset
         if old is not None:
             old.cancel()
 
@@ -42,15 +45,9 @@ class DatasetIterator:
     def next(self) -> Element:
         """The next element; `End` after the last."""
         with self._lock:
-            if self._walk is None or self._run is None:
-                raise errors.FailedPreconditionError(
-                    None,
-                    None,
-                    "GetNext() failed because the iterator has not been initialized. Ensure that you have run the "
-                    "initializer operation for this iterator before getting the next element.",
-                )
-            self._run.check()
-            element = self._walk()
+            walk, run, _ = self._begun("GetNext", "getting the next element")
+            run.check()
+            element = walk()
         if len(element) != len(self.types):
             raise invalid(
                 f"Number of components does not match: expected {len(self.types)} types but got {len(element)}."
@@ -58,6 +55,34 @@ class DatasetIterator:
         for i, (value, dtype, shape) in enumerate(zip(element, self.types, self.shapes)):
             _check(i, value, dtype, shape)
         return element
+
+    def _begun(self, what: str, doing: str) -> tuple[Walk, Run, Dataset]:
+        if self._walk is None or self._run is None or self._dataset is None:
+            raise errors.FailedPreconditionError(
+                None,
+                None,
+                f"{what}() failed because the iterator has not been initialized. Ensure that you have run the "
+                f"initializer operation for this iterator before {doing}.",
+            )
+        return self._walk, self._run, self._dataset
+
+    def save(self) -> Any:
+        """Where the iterator is, as a message."""
+        with self._lock:
+            walk, run, dataset = self._begun("Save", "saving it")
+            saving.check_savable(dataset, run)
+            return saving.state_of(walk)
+
+    def restore(self, state: Any) -> None:
+        """Goes on from where an iterator was; on failure from the beginning of the dataset."""
+        with self._lock:
+            _, run, dataset = self._begun("Restore", "restoring it")
+            self._walk = dataset.walk(run)
+            try:
+                saving.restore(self._walk, state)
+            except Exception:
+                self._walk = dataset.walk(run)
+                raise
 
     def cancel_all(self) -> None:
         """The session is closing."""
@@ -151,6 +176,17 @@ def _get_next_as_optional(ctx, iterator):
         return Optional(None)
 
 
+def _serialize(ctx, resource_handle):
+    """Where an iterator is."""
+    return _of(resource_handle).save()
+
+
+def _deserialize(ctx, resource_handle, serialized):
+    """Has an iterator go on from where one was that was serialized."""
+    state = serialized.item() if isinstance(serialized, np.ndarray) else serialized
+    _of(resource_handle).restore(state)
+
+
 def _to_string_handle(ctx, resource_handle):
     """The name by which the iterator is found, also when it is fed."""
     iterator = _of(resource_handle)
@@ -240,6 +276,16 @@ _declare(
     "",
     _to_string_handle,
     _scalar,
+)
+_declare(
+    "SerializeIterator", "resource_handle: resource -> serialized: variant", "", _serialize, _scalar
+)
+_declare(
+    "DeserializeIterator",
+    "resource_handle: resource, serialized: variant",
+    "",
+    _deserialize,
+    _nothing,
 )
 _HANDLE_TYPES = "output_types: list(type) >= 0 = []; output_shapes: list(shape) >= 0 = []"
 for _name in ("IteratorFromStringHandle", "IteratorFromStringHandleV2"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections import deque
 from collections.abc import Callable
@@ -11,12 +12,14 @@ from typing import Any
 import numpy as np
 
 from weft.framework import errors
-from weft.ops.datasets.batching import of_rows, stacked
+from weft.ops.datasets.batching import batches, of_rows, stacked
+from weft.ops.datasets.block import Block, OneByOne, Waiting
 from weft.ops.datasets.dataset import (
     UNKNOWN,
     Dataset,
     Element,
     End,
+    Place,
     Run,
     Walk,
     as_dataset,
@@ -29,23 +32,83 @@ _MAP = "use_inter_op_parallelism: bool = true; preserve_cardinality: bool = fals
 _ARGS = "input_dataset: variant, other_arguments: Targuments"
 
 
-def _caller(
-    run: Run, f: Any, captured: list[Any], ends: bool = False
-) -> Callable[[Element], Element]:
-    """A function on elements; `ends`: whether its OutOfRangeError is the end of the dataset."""
-    call = run.function(f.name)
+class Function:
+    """A function of the graph on elements; `ends`: whether its OutOfRangeError is the end of the dataset."""
 
-    def mapped(element: Element) -> Element:
+    _MOST = 128  # elements at once, and the bytes of what they are made of
+    _MOST_BYTES = 1 << 23
+
+    def __init__(self, run: Run, f: Any, captured: list[Any], ends: bool = False):
+        self._call = run.function(f.name)
+        self._on_rows = functools.partial(run.on_rows, f.name, len(captured))
+        self._captured, self._ends = captured, ends
+        self._most = self._MOST
+
+    def __call__(self, element: Element) -> Element:
         try:
-            return call([*element, *captured])
+            return self._call([*element, *self._captured])
         except errors.OutOfRangeError as e:
-            if ends:
+            if self._ends:
                 raise End from None
             raise errors.InvalidArgumentError(
                 e.node_def, e.op, f"Function invocation produced OutOfRangeError: {e.message}"
             ) from e
 
-    return mapped
+    @functools.cached_property
+    def _rows(self) -> Any:
+        return self._on_rows()
+
+    @property
+    def takes_blocks(self) -> bool:
+        """Whether elements may be read before the function is called on those in front of them."""
+        return self._rows is not None
+
+    @property
+    def is_best_on_blocks(self) -> bool:
+        """Whether nothing in the function is run for one element after the other, so that threads have no use."""
+        return self._rows is not None and self._rows.every_operation_has_rows
+
+    def place(self, run: Run, source: Dataset) -> Place:
+        """The place of a walk that calls the function on the elements of a dataset."""
+        at = Place(run, source.walk, waiting=Waiting())
+        at.before = at.begin()
+        return at
+
+    def walk(
+        self,
+        at: Place,
+        advance: Callable[[Place], Element],
+        several: Callable[[Place, int], Block],
+    ) -> Walk:
+        """A walk, in blocks if the function takes them."""
+        walk = Walk(advance, at)
+        return walk.in_blocks(several) if self.takes_blocks else walk
+
+    def following(self, at: Place) -> Element:
+        """The next element to call the function on."""
+        return at.waiting.take(1).rows[0] if at.waiting else at.before()
+
+    def some(self, at: Place, most: int) -> tuple[Block, Block]:
+        """The next elements and what the function makes of them, several if the function takes these at once."""
+        if not at.waiting:
+            block = at.before.some(min(most, self._most))
+            if block.count > 1:
+                try:
+                    columns = self._rows(block.columns, self._captured, block.count)
+                except OneByOne:
+                    pass
+                else:
+                    results = Block(block.count, columns)
+                    self._limit(block, results)
+                    return block, results
+            at.waiting.add(block)
+        block = at.waiting.take(1)
+        return block, Block.of([self(block.rows[0])])
+
+    def _limit(self, *blocks: Block) -> None:
+        """Asks for fewer elements where they are large."""
+        size = sum(getattr(c, "nbytes", 0) for b in blocks for c in b.columns)
+        self._most = max(1, min(self._MOST, self._MOST_BYTES * blocks[0].count // max(size, 1)))
 
 
 def workers(count: Any) -> int:
@@ -65,11 +128,17 @@ def map_dataset(ctx, input_dataset, other_arguments, *, f, preserve_cardinality)
     source = as_dataset(input_dataset)
 
     def walk(run: Run) -> Walk:
-        before = source.walk(run)
-        call = _caller(run, f, other_arguments, not preserve_cardinality)
-        return lambda: call(before())
+        return _mapped(run, source, Function(run, f, other_arguments, not preserve_cardinality))
 
     return Dataset(walk, source.cardinality, "MapDataset")
+
+
+def _mapped(run: Run, source: Dataset, function: Function) -> Walk:
+    return function.walk(
+        function.place(run, source),
+        lambda at: function(function.following(at)),
+        lambda at, most: function.some(at, most)[1],
+    )
 
 
 @dataset_op(
@@ -84,60 +153,113 @@ def parallel_map_dataset(
     source, count = as_dataset(input_dataset), workers(num_parallel_calls)
 
     def walk(run: Run) -> Walk:
-        before = source.walk(run)
-        call = _caller(run, f, other_arguments, not preserve_cardinality)
-        if run.is_compiled(f.name):  # a call costs less than to have another thread make it
-            return lambda: call(before())
-        return _ahead(before, call, count, sloppy or run.sloppy)
+        function = Function(run, f, other_arguments, not preserve_cardinality)
+        return _in_parallel(run, source, function, f.name, count, sloppy or run.sloppy)
 
     return Dataset(walk, source.cardinality, "ParallelMapDataset")
 
 
-def _ahead(
-    before: Walk, call: Callable[[Element], Element], count: int, sloppy: bool = False
+def _in_parallel(
+    run: Run, source: Dataset, function: Function, name: str, count: int, sloppy: bool = False
+) -> Walk:
+    # What is compiled costs less than to have another thread make the call.
+    if function.is_best_on_blocks or run.is_compiled(name):
+        return _mapped(run, source, function)
+    return _called_ahead(run, source, function, count, sloppy)
+
+
+class _Calls:
+    """Calls that threads make, in the order in which they were begun."""
+
+    def __init__(self, call: Callable[[Element], Element], count: int, sloppy: bool):
+        self._call, self._count, self._sloppy = call, count, sloppy
+        self._pool = ThreadPoolExecutor(count, thread_name_prefix="weft-map")
+        self._pending: deque[Future] = deque()
+
+    def __len__(self) -> int:
+        return len(self._pending)
+
+    @property
+    def full(self) -> bool:
+        """Whether as many run as should at a time."""
+        return len(self._pending) >= self._count
+
+    def begin(self, element: Element) -> None:
+        self._pending.append(self._pool.submit(self._call, element))
+
+    def add(self, outcome: Element | Exception) -> None:
+        """What needs no call: comes in its turn."""
+        done: Future = Future()
+        if isinstance(outcome, Exception):
+            done.set_exception(outcome)
+        else:
+            done.set_result(outcome)
+        self._pending.append(done)
+
+    def take(self) -> Element:
+        """The result of the first; with `sloppy` of one that is ready, if there is one."""
+        first = self._pending[0]
+        if self._sloppy and not first.done():
+            wait(self._pending, return_when=FIRST_COMPLETED)
+            first = next(f for f in self._pending if f.done())
+        self._pending.remove(first)
+        return first.result()
+
+    def end(self) -> None:
+        """No more calls will begin."""
+        self._pool.shutdown(wait=False)
+
+    def saved(self, freeze: Callable[[Any], Any]) -> Any:
+        """The results of all calls that run; waits for them."""
+        wait(self._pending)
+        return freeze([f.exception() or f.result() for f in self._pending])
+
+    def restore(self, outcomes: list[Any]) -> None:
+        """Has the results of calls that another process made."""
+        self._pending.clear()
+        for outcome in outcomes:
+            self.add(outcome)
+
+
+def _called_ahead(
+    run: Run,
+    source: Dataset,
+    call: Callable[[Element], Element],
+    count: int,
+    sloppy: bool = False,
 ) -> Walk:
     """Calls a function for up to `count` elements before they are asked for, by threads.
 
     `sloppy`: what is ready may overtake what is not.
     """
-    pool = ThreadPoolExecutor(count, thread_name_prefix="weft-map")
-    pending: deque[Future] = deque()
-    over = False
 
-    def failed(error: Exception) -> Future:
-        future: Future = Future()
-        future.set_exception(error)
-        return future
+    def end(at: Place) -> None:
+        at.over = True
+        at.calls.end()
 
-    def advance() -> Element:
-        nonlocal over
-        while not over and len(pending) < count:
+    def advance(at: Place) -> Element:
+        while not at.over and not at.calls.full:
             try:
-                element = before()
+                at.calls.begin(at.before())
             except End:
-                over = True
-                pool.shutdown(wait=False)
+                end(at)
             except Exception as e:  # comes in its turn
-                pending.append(failed(e))
+                at.calls.add(e)
                 break
-            else:
-                pending.append(pool.submit(call, element))
-        if not pending:
+        if not at.calls:
             raise End
-        first = pending[0]
-        if sloppy and not first.done():
-            wait(pending, return_when=FIRST_COMPLETED)
-            first = next(f for f in pending if f.done())
-        pending.remove(first)
         try:
-            return first.result()
+            return at.calls.take()
         except End:  # of the function: nothing comes behind it
-            over = True
-            pending.clear()
-            pool.shutdown(wait=False)
+            end(at)
+            at.calls.restore([])
             raise
 
-    return advance
+    at = Place(
+        run, source.walk, over=False, calls=_Calls(call, min(count, run.threads or count), sloppy)
+    )
+    at.before = at.begin()
+    return Walk(advance, at)
 
 
 @dataset_op(
@@ -164,26 +286,11 @@ def map_and_batch_dataset(
         raise invalid("batch_size must be greater than zero.")
 
     def walk(run: Run) -> Walk:
-        call = _caller(run, f, other_arguments, not preserve_cardinality)
-        mapped = _ahead(source.walk(run), call, count)
+        function = Function(run, f, other_arguments, not preserve_cardinality)
+        return _in_parallel(run, source, function, f.name, count)
 
-        def advance() -> Element:
-            rows: list[Element] = []
-            while len(rows) < size:
-                try:
-                    rows.append(mapped())
-                except End:
-                    break
-            if not rows or drop and len(rows) < size:
-                raise End
-            return stacked(rows)
-
-        return advance
-
-    known = source.cardinality
-    if known >= 0:
-        known = known // size if drop else -(-known // size)
-    return Dataset(walk, known, "MapAndBatchDataset")
+    mapped = Dataset(walk, source.cardinality, "MapDataset")
+    return batches(size, drop, mapped, stacked, "MapAndBatchDataset")
 
 
 @dataset_op("FilterDataset", _ARGS, "predicate: func; Targuments: list(type) >= 0")
@@ -192,19 +299,35 @@ def filter_dataset(ctx, input_dataset, other_arguments, *, predicate):
     source = as_dataset(input_dataset)
 
     def walk(run: Run) -> Walk:
-        before, call = source.walk(run), _caller(run, predicate, other_arguments)
+        function = Function(run, predicate, other_arguments)
 
-        def advance() -> Element:
+        def advance(at: Place) -> Element:
             while True:
                 run.check()
-                element = before()
-                if _truth(call(element)):
+                element = function.following(at)
+                if _truth(function(element)):
                     return element
 
-        return advance
+        def several(at: Place, most: int) -> Block:
+            while True:
+                run.check()
+                elements, results = function.some(at, most)
+                found = elements.those(_truths(results))
+                if found.count:
+                    return found
+
+        return function.walk(function.place(run, source), advance, several)
 
     known = source.cardinality
     return Dataset(walk, known if known == 0 else UNKNOWN, "FilterDataset")
+
+
+def _truths(results: Block) -> np.ndarray:
+    column = results.columns[0]
+    if type(column) is np.ndarray and column.shape == (results.count,) and column.dtype == bool:
+        if len(results.columns) == 1:
+            return column
+    return np.array([_truth(row) for row in results.rows])
 
 
 def _truth(results: Element) -> bool:
@@ -219,20 +342,20 @@ def take_while_dataset(ctx, input_dataset, other_arguments, *, predicate):
     source = as_dataset(input_dataset)
 
     def walk(run: Run) -> Walk:
-        before, call = source.walk(run), _caller(run, predicate, other_arguments)
-        over = False
+        call = Function(run, predicate, other_arguments)
 
-        def advance() -> Element:
-            nonlocal over
-            if over:
+        def advance(at: Place) -> Element:
+            if at.over:
                 raise End
-            element = before()
-            over = not _truth(call(element))
-            if over:
+            element = at.before()
+            at.over = not _truth(call(element))
+            if at.over:
                 raise End
             return element
 
-        return advance
+        at = Place(run, source.walk, over=False)
+        at.before = at.begin()
+        return Walk(advance, at)
 
     return Dataset(walk, UNKNOWN, "TakeWhileDataset")
 
@@ -243,16 +366,16 @@ def filter_by_last_component_dataset(ctx, input_dataset):
     source = as_dataset(input_dataset)
 
     def walk(run: Run) -> Walk:
-        before = source.walk(run)
-
-        def advance() -> Element:
+        def advance(at: Place) -> Element:
             while True:
                 run.check()
-                *element, keep = before()
+                *element, keep = at.before()
                 if _truth([keep]):
                     return element
 
-        return advance
+        at = Place(run, source.walk)
+        at.before = at.begin()
+        return Walk(advance, at)
 
     return Dataset(walk, UNKNOWN, "FilterByLastComponentDataset")
 
@@ -268,17 +391,16 @@ def scan_dataset(ctx, input_dataset, initial_state, other_arguments, *, f, prese
     source, size = as_dataset(input_dataset), len(initial_state)
 
     def walk(run: Run) -> Walk:
-        before = source.walk(run)
-        call = _caller(run, f, other_arguments, not preserve_cardinality)
-        state = list(initial_state)
+        call = Function(run, f, other_arguments, not preserve_cardinality)
 
-        def advance() -> Element:
-            nonlocal state
-            results = call([*state, *before()])
-            state = results[:size]
+        def advance(at: Place) -> Element:
+            results = call([*at.state, *at.before()])
+            at.state = results[:size]
             return results[size:]
 
-        return advance
+        at = Place(run, source.walk, state=list(initial_state))
+        at.before = at.begin()
+        return Walk(advance, at)
 
     return Dataset(walk, source.cardinality, "ScanDataset")
 
@@ -292,21 +414,21 @@ def flat_map_dataset(ctx, input_dataset, other_arguments, *, f):
     source = as_dataset(input_dataset)
 
     def walk(run: Run) -> Walk:
-        before, call = source.walk(run), _caller(run, f, other_arguments)
-        current: Walk | None = None
+        call = Function(run, f, other_arguments)
 
-        def advance() -> Element:
-            nonlocal current
+        def several(at: Place, most: int) -> Block:
             while True:
                 run.check()
-                if current is None:
-                    current = as_dataset(call(before())[0]).walk(run)
+                if at.current is None:
+                    at.current = at.begin(at.before())
                 try:
-                    return current()
+                    return at.current.some(most)
                 except End:
-                    current = None
+                    at.current = None
 
-        return advance
+        at = Place(run, source.walk, made=lambda element: as_dataset(call(element)[0]).walk)
+        at.before, at.current = at.begin(), None
+        return Walk.of_blocks(several, at)
 
     return Dataset(walk, UNKNOWN, "FlatMapDataset")
 
@@ -318,7 +440,7 @@ def _interleaved(
     block_length: Any,
     f: Any,
     kind: str,
-    wrap: Callable[[Run, Walk], Walk] = lambda run, walk: walk,
+    wrap: Callable[[Dataset, bool], Dataset] = lambda dataset, may_go_ahead: dataset,
 ) -> Dataset:
     cycle = int(cycle_length)
     if cycle == -1:
@@ -330,47 +452,70 @@ def _interleaved(
         raise invalid("block_length must be greater than zero.")
 
     def walk(run: Run) -> Walk:
-        before: Walk | None = source.walk(run)
-        call = _caller(run, f, captured)
-        walks: list[Walk | None] = [None] * cycle
-        at = taken = 0
+        call = Function(run, f, captured)
 
-        def go_on() -> None:
-            nonlocal at, taken
-            at, taken = (at + 1) % cycle, 0
+        def go_on(at: Place) -> None:
+            at.turn, at.taken = (at.turn + 1) % cycle, 0
 
-        def advance() -> Element:
-            nonlocal before, taken
+        def several(at: Place, most: int) -> Block:
+            found: list[Element] = []
             empty = 0  # places in the cycle without a dataset, one after the other
-            while empty < cycle:
+            while empty < cycle and len(found) < most:
                 run.check()
-                current = walks[at]
-                if current is None:
-                    if before is None:
-                        empty += 1
-                        go_on()
-                        continue
-                    try:
-                        element = before()
-                    except End:
-                        before = None
-                        continue
-                    current = walks[at] = wrap(run, as_dataset(call(element)[0]).walk(run))
-                    taken = 0
-                empty = 0
-                try:
-                    result = current()
-                except End:
-                    walks[at] = None
-                    go_on()
+                if at.walks[at.turn] is None and at.before is None:
+                    empty += 1
+                    go_on(at)
                     continue
-                taken += 1
-                if taken == block:
-                    go_on()
-                return result
-            raise End
+                empty = 0
+                rows = at.rows[at.turn]
+                if not rows:
+                    if found:  # nothing is read while there is something to go on with
+                        break
+                    rows = read(at, -(-most // cycle))
+                    if not rows:
+                        continue
+                found.append(rows.pop())
+                at.taken += 1
+                if at.taken == block:
+                    go_on(at)
+            if not found:
+                raise End
+            return Block.of(found)
 
-        return advance
+        def read(at: Place, most: int) -> list[Element]:
+            """Elements of the dataset whose turn it is, the first at the end; none where it is over."""
+            current = at.walks[at.turn]
+            if current is None:
+                try:
+                    element = at.before()
+                except End:
+                    at.before = None
+                    return []
+                current = at.walks[at.turn] = at.begin(element)
+                at.taken = 0
+            try:
+                at.rows[at.turn] = current.some(most if current.may_go_ahead else 1).rows[::-1]
+            except End:
+                at.walks[at.turn] = None
+                go_on(at)
+                return []
+            return at.rows[at.turn]
+
+        def begin(element: list[Any]) -> Callable[[Run], Walk]:
+            dataset = as_dataset(call(element)[0])
+            may_go_ahead = not run.has_state(dataset)
+
+            def walk(run: Run) -> Walk:
+                walk = wrap(dataset, may_go_ahead).walk(run)
+                walk.may_go_ahead = may_go_ahead
+                return walk
+
+            return walk
+
+        at = Place(run, source.walk, made=begin)
+        at.before, at.walks, at.turn, at.taken = at.begin(), [None] * cycle, 0, 0
+        at.rows = [[] for _ in range(cycle)]
+        return Walk.of_blocks(several, at)
 
     return Dataset(walk, UNKNOWN, kind)
 
@@ -444,10 +589,15 @@ def parallel_interleave_dataset(
     )
 
 
-def _read_ahead(count: int) -> Callable[[Run, Walk], Walk]:
+_READ_AHEAD = 16  # elements of each dataset where nobody can notice
+
+
+def _read_ahead(count: int) -> Callable[[Dataset, bool], Dataset]:
     from weft.ops.datasets.buffering import prefetched
 
-    return lambda run, walk: prefetched(run, walk, count)
+    return lambda dataset, may_go_ahead: prefetched(
+        dataset, max(count, _READ_AHEAD) if may_go_ahead else count
+    )
 
 
 # -- groups ---------------------------------------------------------------------------------------------
@@ -482,50 +632,49 @@ def group_by_window_dataset(
     source = as_dataset(input_dataset)
 
     def walk(run: Run) -> Walk:
-        before: Walk | None = source.walk(run)
-        key_of = _caller(run, key_func, key_func_other_arguments)
-        size_of = _caller(run, window_size_func, window_size_func_other_arguments)
-        reduce = _caller(run, reduce_func, reduce_func_other_arguments)
-        groups: dict[int, list[Element]] = {}
-        sizes: dict[int, int] = {}
-        current: Walk | None = None
+        key_of = Function(run, key_func, key_func_other_arguments)
+        size_of = Function(run, window_size_func, window_size_func_other_arguments)
+        reduce = Function(run, reduce_func, reduce_func_other_arguments)
 
-        def start(key: int) -> Walk:
-            rows = groups.pop(key)
-            results = reduce([np.asarray(key, np.int64), of_rows(rows)])
-            return as_dataset(results[0]).walk(run)
+        def reduced(window: list[Any]) -> Callable[[Run], Walk]:
+            key, rows = window
+            return as_dataset(reduce([np.asarray(key, np.int64), of_rows(rows)])[0]).walk
 
-        def advance() -> Element:
-            nonlocal before, current
+        def start(at: Place, key: int) -> Walk:
+            return at.begin([key, at.groups.pop(key)])
+
+        def advance(at: Place) -> Element:
             while True:
                 run.check()
-                if current is not None:
+                if at.current is not None:
                     try:
-                        return current()
+                        return at.current()
                     except End:
-                        current = None
-                if before is None:
-                    if not groups:
+                        at.current = None
+                if at.before is None:
+                    if not at.groups:
                         raise End
-                    current = start(min(groups))
+                    at.current = start(at, min(at.groups))
                     continue
                 try:
-                    element = before()
+                    element = at.before()
                 except End:
-                    before = None
+                    at.before = None
                     continue
                 key = _key(key_of(element))
-                if key not in sizes:
-                    sizes[key] = int(size_of([np.asarray(key, np.int64)])[0])
-                    if sizes[key] <= 0:
+                if key not in at.sizes:
+                    at.sizes[key] = int(size_of([np.asarray(key, np.int64)])[0])
+                    if at.sizes[key] <= 0:
                         raise invalid(
-                            f"Window size must be greater than zero, but got {sizes[key]}."
+                            f"Window size must be greater than zero, but got {at.sizes[key]}."
                         )
-                groups.setdefault(key, []).append(element)
-                if len(groups[key]) == sizes[key]:
-                    current = start(key)
+                at.groups.setdefault(key, []).append(element)
+                if len(at.groups[key]) == at.sizes[key]:
+                    at.current = start(at, key)
 
-        return advance
+        at = Place(run, source.walk, made=reduced, groups={}, sizes={}, current=None)
+        at.before = at.begin()
+        return Walk(advance, at)
 
     return Dataset(walk, UNKNOWN, "GroupByWindowDataset")
 
@@ -558,30 +707,29 @@ def group_by_reducer_dataset(
     source = as_dataset(input_dataset)
 
     def walk(run: Run) -> Walk:
-        before: Walk | None = source.walk(run)
-        key_of = _caller(run, key_func, key_func_other_arguments)
-        begin = _caller(run, init_func, init_func_other_arguments)
-        reduce = _caller(run, reduce_func, reduce_func_other_arguments)
-        finish = _caller(run, finalize_func, finalize_func_other_arguments)
-        states: dict[int, Element] = {}
+        key_of = Function(run, key_func, key_func_other_arguments)
+        begin = Function(run, init_func, init_func_other_arguments)
+        reduce = Function(run, reduce_func, reduce_func_other_arguments)
+        finish = Function(run, finalize_func, finalize_func_other_arguments)
 
-        def advance() -> Element:
-            nonlocal before
-            while before is not None:
+        def advance(at: Place) -> Element:
+            while at.before is not None:
                 run.check()
                 try:
-                    element = before()
+                    element = at.before()
                 except End:
-                    before = None
+                    at.before = None
                     break
                 key = _key(key_of(element))
-                if key not in states:
-                    states[key] = begin([np.asarray(key, np.int64)])
-                states[key] = reduce([*states[key], *element])
-            if not states:
+                if key not in at.states:
+                    at.states[key] = begin([np.asarray(key, np.int64)])
+                at.states[key] = reduce([*at.states[key], *element])
+            if not at.states:
                 raise End
-            return finish(states.pop(min(states)))
+            return finish(at.states.pop(min(at.states)))
 
-        return advance
+        at = Place(run, source.walk, states={})
+        at.before = at.begin()
+        return Walk(advance, at)
 
     return Dataset(walk, UNKNOWN, "GroupByReducerDataset")

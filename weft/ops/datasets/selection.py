@@ -8,12 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from weft.framework import errors
+from weft.ops.datasets.block import Block, Element, Waiting
 from weft.ops.datasets.dataset import (
     INFINITE,
     UNKNOWN,
     Dataset,
-    Element,
     End,
+    Place,
     Rows,
     Run,
     Walk,
@@ -26,6 +28,7 @@ from weft.ops.datasets.sources import seeds_of
 from weft.ops.random.word_stream import RandomWords
 
 _MOST_EPOCHS_IN_BUFFER = 3
+_MOST_SKIPPED = 1024  # at once; and read into a buffer
 
 
 @dataset_op("TakeDataset", "input_dataset: variant, count: int64")
@@ -34,19 +37,24 @@ def take_dataset(ctx, input_dataset, count):
     source, most = as_dataset(input_dataset), int(count)
 
     def walk(run: Run) -> Walk:
-        before: Walk | None = source.walk(run) if most else None
-        left = most
-
-        def advance() -> Element:
-            nonlocal before, left
-            if before is None or left == 0:
-                before = None  # threads and generators behind it end
+        def advance(at: Place) -> Element:
+            if at.before is None or at.left == 0:
+                at.before = None  # threads and generators behind it end
                 raise End
-            element = before()
-            left -= 1
+            element = at.before()
+            at.left -= 1
             return element
 
-        return advance
+        def several(at: Place, wanted: int) -> Block:
+            if at.before is None or at.left == 0:
+                return Block.of([advance(at)])
+            block = at.before.some(wanted if at.left < 0 else min(wanted, at.left))
+            at.left -= block.count
+            return block
+
+        at = Place(run, source.walk, left=most)
+        at.before = at.begin() if most else None
+        return Walk(advance, at).in_blocks(several)
 
     known = source.cardinality
     if most >= 0 and known != UNKNOWN:
@@ -60,20 +68,17 @@ def skip_dataset(ctx, input_dataset, count):
     source, n = as_dataset(input_dataset), int(count)
 
     def walk(run: Run) -> Walk:
-        before = source.walk(run)
-        left = n
-
-        def advance() -> Element:
-            nonlocal left
+        def skip(at: Place) -> Walk:
             if n < 0:
                 raise End
-            while left:
+            while at.left:
                 run.check()
-                before()
-                left -= 1
-            return before()
+                at.left -= at.before.some(min(at.left, _MOST_SKIPPED)).count
+            return at.before
 
-        return advance
+        at = Place(run, source.walk, left=n)
+        at.before = at.begin()
+        return Walk(lambda at: skip(at)(), at).in_blocks(lambda at, most: skip(at).some(most))
 
     known = source.cardinality
     if n < 0:
@@ -99,33 +104,43 @@ def shard_dataset(ctx, input_dataset, num_shards, index, *, require_non_empty):
         )
 
     def walk(run: Run) -> Walk:
-        before = source.walk(run)
-        at = 0
-
-        def following() -> Element:
-            nonlocal at
+        def following(at: Place) -> Element:
             try:
-                element = before()
+                element = at.before()
             except End:
-                if require_non_empty and at < n:
+                if require_non_empty and at.row < n:
                     raise invalid(
                         "There aren't enough elements in this dataset for each shard to have at least one element "
-                        f"(# elems = {at}, # shards = {n})."
+                        f"(# elems = {at.row}, # shards = {n})."
                     ) from None
                 raise
-            at += 1
+            at.row += 1
             return element
 
-        def advance() -> Element:
+        def advance(at: Place) -> Element:
             while True:
-                element = following()
-                if (at - 1) % n != mine:
+                element = following(at)
+                if (at.row - 1) % n != mine:
                     continue
-                while require_non_empty and at < n:  # whether the shards after this one have some
-                    following()
+                while require_non_empty and at.row < n:  # whether later shards have some
+                    following(at)
                 return element
 
-        return advance
+        def several(at: Place, most: int) -> Block:
+            if require_non_empty and at.row < n:
+                return Block.of([advance(at)])
+            while True:
+                # As far as the last one that is wanted.
+                block = at.before.some((mine - at.row) % n + 1 + (most - 1) * n)
+                at.row += block.count
+                rows = np.arange(at.row - block.count, at.row)
+                found = block.those(rows % n == mine)
+                if found.count:
+                    return found
+
+        at = Place(run, source.walk, row=0)
+        at.before = at.begin()
+        return Walk(advance, at).in_blocks(several)
 
     known = source.cardinality
     if known >= 0:
@@ -140,50 +155,46 @@ def repeated(source: Dataset, count: int) -> Dataset:
         return Dataset.of(_repeated_rows(source.rows, count), total, "RepeatDataset")
 
     def walk(run: Run) -> Walk:
-        left, before = count, None if count == 0 else source.walk(run)
-        seen = False
-
-        def advance() -> Element:
-            nonlocal left, before, seen
-            while before is not None:
+        def several(at: Place, most: int) -> Block:
+            while at.before is not None:
                 try:
-                    element = before()
+                    block = at.before.some(most)
                 except End:
-                    left -= 1
+                    at.left -= 1
                     # A dataset without elements is over, or it would be for ever.
-                    before = source.walk(run) if left != 0 and seen else None
-                    seen = seen and count > 0
+                    at.before = at.begin() if at.left != 0 and at.seen else None
+                    at.seen = at.seen and count > 0
                     continue
-                seen = True
-                return element
+                at.seen = True
+                return block
             raise End
 
-        return advance
+        at = Place(run, source.walk, left=count, seen=False)
+        at.before = at.begin() if count else None
+        return Walk.of_blocks(several, at)
 
     return Dataset(walk, total, "RepeatDataset")
 
 
 def _repeated_rows(rows: Rows, count: int) -> Rows:
-    def numbers(run: Run) -> Callable[[int], list[int]]:
-        left, seen = count, False
-        following = rows.numbers(run)
-
-        def advance(n: int) -> list[int]:
-            nonlocal left, seen, following
+    def numbers(run: Run) -> Walk:
+        def advance(at: Place, n: int) -> list[int]:
             found: list[int] = []
-            while left and len(found) < n:
-                some = following(n - len(found))
+            while at.left and len(found) < n:
+                some = at.before(n - len(found))
                 found += some
-                seen = seen or bool(some)
+                at.seen = at.seen or bool(some)
                 if len(found) < n:
                     run.check()
-                    left = left - 1 if seen else 0
-                    if left:
-                        following = rows.numbers(run)
-                        seen = seen and count > 0
+                    at.left = at.left - 1 if at.seen else 0
+                    if at.left:
+                        at.before = at.begin()
+                        at.seen = at.seen and count > 0
             return found
 
-        return advance
+        at = Place(run, rows.numbers, left=count, seen=False)
+        at.before = at.begin()
+        return Walk(advance, at)
 
     return Rows(rows.table, numbers)
 
@@ -200,20 +211,18 @@ def concatenate_dataset(ctx, input_dataset, another_dataset):
     sources = [as_dataset(input_dataset), as_dataset(another_dataset)]
 
     def walk(run: Run) -> Walk:
-        rest = sources[::-1]
-        before = rest.pop().walk(run)
-
-        def advance() -> Element:
-            nonlocal before
+        def several(at: Place, most: int) -> Block:
             while True:
                 try:
-                    return before()
+                    return at.before.some(most)
                 except End:
-                    if not rest:
+                    if at.before.recipe == len(sources) - 1:
                         raise
-                before = rest.pop().walk(run)
+                at.before = at.begin(at.before.recipe + 1)
 
-        return advance
+        at = Place(run, *(s.walk for s in sources))
+        at.before = at.begin()
+        return Walk.of_blocks(several, at)
 
     known = [s.cardinality for s in sources]
     total = INFINITE if INFINITE in known else UNKNOWN if UNKNOWN in known else known[0] + known[1]
@@ -225,12 +234,33 @@ def zip_dataset(ctx, input_datasets):
     """Elements of several datasets side by side, until one of them ends."""
     sources = [as_dataset(d) for d in input_datasets]
 
-    def walk(run: Run) -> Walk:
-        walks = [s.walk(run) for s in sources]
-        return lambda: [component for before in walks for component in before()]
-
     known = [s.cardinality for s in sources if s.cardinality != INFINITE]
     least = UNKNOWN if UNKNOWN in known else min(known, default=INFINITE)
+
+    def walk(run: Run) -> Walk:
+        # Which of them ends first has to be known, or nobody may notice what was read behind the end.
+        guessed = least == UNKNOWN and any(run.has_state(s) for s in sources)
+
+        def several(at: Place, most: int) -> Block:
+            most = 1 if guessed else min(most, max(at.left, 1)) if least >= 0 else most
+            for i, (before, waiting) in enumerate(zip(at.walks, at.waiting)):
+                if not waiting:
+                    try:
+                        waiting.add(before.some(most))
+                    except (End, errors.OpError):
+                        for other in at.waiting[:i]:  # what was to stand beside it
+                            other.take(1)
+                        raise
+            count = min(map(len, at.waiting))
+            at.left -= count
+            columns = [c for waiting in at.waiting for c in waiting.take(count).columns]
+            return Block(count, columns)
+
+        at = Place(run, *(s.walk for s in sources), left=least)
+        at.walks = [at.begin(i) for i in range(len(sources))]
+        at.waiting = [Waiting() for _ in sources]
+        return Walk.of_blocks(several, at)
+
     return Dataset(walk, least, "ZipDataset")
 
 
@@ -238,7 +268,12 @@ def zip_dataset(ctx, input_datasets):
 
 
 def _shuffled(
-    source: Dataset, buffer_size: int, epochs: int, words: Callable[[], RandomWords], kind: str
+    source: Dataset,
+    buffer_size: int,
+    epochs: int,
+    words: Callable[[], RandomWords],
+    kind: str,
+    **shared: Any,
 ) -> Dataset:
     """Elements drawn from a buffer, with the numbers that TensorFlow draws.
 
@@ -248,118 +283,127 @@ def _shuffled(
     if buffer_size <= 0:
         raise invalid("buffer_size must be greater than zero.")
 
-    def walk(run: Run) -> Walk:
-        random = words()
-        ring: dict[int, Element] = {}
-        stretches = deque([[0, 0]])
-        before: Walk | None = None
-        epoch, first = 0, True
-
-        def next_of_source() -> Element | None:
-            nonlocal before, epoch, first
-            while epochs < 0 or epoch < epochs:
-                assert before is not None
-                try:
-                    element = before()
-                except End:
-                    if first and epochs < 0:
-                        break
-                    epoch += 1
-                    stretches.append([stretches[-1][1]] * 2)
-                    before = source.walk(run)
-                    continue
-                first = False
-                return element
-            before = None
-            return None
-
-        def fill() -> None:
-            nonlocal before
-            if before is None and first and epoch == 0:
-                before = source.walk(run)
-            while before is not None and len(ring) < buffer_size:
-                run.check()
-                element = next_of_source()
-                if element is not None:
-                    ring[stretches[-1][1] % buffer_size] = element
-                    stretches[-1][1] += 1
-                if len(stretches) > _MOST_EPOCHS_IN_BUFFER:
+    def read(at: Place, most: int) -> None:
+        """Reads elements that are to come into the buffer, all of one epoch."""
+        while epochs < 0 or at.epoch < epochs:
+            try:
+                block = at.before.some(min(most, _MOST_SKIPPED))
+            except End:
+                if at.first and epochs < 0:
                     break
+                at.epoch += 1
+                at.stretches.append([at.stretches[-1][1]] * 2)
+                at.before = at.begin()
+                continue
+            at.first = False
+            at.new = block.own_rows()[::-1]
+            return
+        at.before = None
 
-        def advance() -> Element:
-            fill()
-            if not ring:
-                raise End
-            while stretches[0][0] == stretches[0][1]:
-                stretches.popleft()
-            start, end = stretches[0]
-            drawn = (start + random.next() % (end - start)) % buffer_size
-            element, front = ring[drawn], ring.pop(start % buffer_size)
-            if drawn != start % buffer_size:
-                ring[drawn] = front
-            stretches[0][0] += 1
-            return element
+    def fill(at: Place, more: int) -> None:
+        if at.before is None and at.first and at.epoch == 0:
+            at.before = at.begin()
+        while len(at.ring) < buffer_size and (at.new or at.before is not None):
+            at.run.check()
+            if not at.new:
+                read(at, buffer_size - len(at.ring) + more)
+            if at.new:
+                at.ring[at.stretches[-1][1] % buffer_size] = at.new.pop()
+                at.stretches[-1][1] += 1
+            if len(at.stretches) > _MOST_EPOCHS_IN_BUFFER:
+                break
 
-        return advance
+    def several(at: Place, most: int) -> Block:
+        found = [draw(at, most - 1)]
+        # As long as nothing has to be read.
+        while len(found) < most and (
+            at.ring if at.before is None else len(at.new) >= buffer_size - len(at.ring)
+        ):
+            found.append(draw(at, 0))
+        return Block.of(found)
+
+    def draw(at: Place, more: int) -> Element:
+        """An element of the buffer, of which `more` will be drawn at once."""
+        fill(at, more)
+        if not at.ring:
+            raise End
+        while at.stretches[0][0] == at.stretches[0][1]:
+            at.stretches.popleft()
+        start, end = at.stretches[0]
+        drawn = (start + at.random.next() % (end - start)) % buffer_size
+        element, front = at.ring[drawn], at.ring.pop(start % buffer_size)
+        if drawn != start % buffer_size:
+            at.ring[drawn] = front
+        at.stretches[0][0] += 1
+        return element
+
+    def walk(run: Run) -> Walk:
+        at = Place(run, source.walk, random=words(), ring={}, stretches=deque([[0, 0]]))
+        at.before, at.epoch, at.first, at.new = None, 0, True, []
+        return Walk.of_blocks(several, _sharing(at, shared))
 
     return Dataset(walk, scaled(source.cardinality, epochs), kind)
 
 
-def _shuffled_rows(source: Dataset, buffer_size: int, words: Callable[[], RandomWords]) -> Dataset:
+def _sharing(at: Place, shared: dict[str, Any]) -> Place:
+    """A place that has also what all walks over a dataset share."""
+    vars(at).update(shared)
+    return at
+
+
+def _shuffled_rows(
+    source: Dataset, buffer_size: int, words: Callable[[], RandomWords], **shared: Any
+) -> Dataset:
     """As `_shuffled`, of one epoch of rows: numbers are drawn by the hundred."""
     assert source.rows is not None
     before = source.rows.numbers
 
-    def numbers(run: Run) -> Callable[[int], list[int]]:
-        random, following = words(), before(run)
-        ring: list[int] = []
-        start = 0
-        over = False
+    def end(at: Place) -> None:
+        at.over = True
+        # From now on the first is at the end, where it is cheap to remove.
+        at.ring = (at.ring[at.start :] + at.ring[: at.start])[::-1]
 
-        def end() -> None:
-            nonlocal ring, over
-            over = True
-            # From now on the first is at the end, where it is cheap to remove.
-            ring = (ring[start:] + ring[:start])[::-1]
+    def advance(at: Place, n: int) -> list[int]:
+        while not at.over and len(at.ring) < buffer_size:
+            at.run.check()
+            wanted = min(buffer_size - len(at.ring), 1 << 16)
+            some = at.before(wanted)
+            at.ring += some
+            if len(some) < wanted:
+                end(at)
+        found: list[int] = []
+        while len(found) < n and not at.over:
+            # The buffer stays full: what is new takes the place of the first, and that of the drawn one.
+            wanted = n - len(found)
+            new, ring = at.before(wanted), at.ring
+            steps = np.arange(at.start, at.start + len(new))
+            drawn = (steps + at.random.some(len(new)) % buffer_size) % buffer_size
+            for i, front, number in zip(
+                drawn.tolist(), (steps % buffer_size).tolist(), new, strict=True
+            ):
+                found.append(ring[i])
+                ring[i] = ring[front]
+                ring[front] = number
+            at.start = (at.start + len(new)) % buffer_size
+            if len(new) < wanted:
+                end(at)
+        ring = at.ring
+        wanted = min(n - len(found), len(ring))
+        if at.over and wanted:
+            left = np.arange(len(ring), len(ring) - wanted, -1)
+            for i in (at.random.some(wanted) % left).tolist():
+                front = ring.pop()
+                if i:
+                    found.append(ring[-i])
+                    ring[-i] = front
+                else:
+                    found.append(front)
+        return found
 
-        def advance(n: int) -> list[int]:
-            nonlocal ring, start
-            while not over and len(ring) < buffer_size:
-                run.check()
-                wanted = min(buffer_size - len(ring), 1 << 16)
-                some = following(wanted)
-                ring += some
-                if len(some) < wanted:
-                    end()
-            found: list[int] = []
-            while len(found) < n and not over:
-                # The buffer stays full: what is new takes the place of the first, and that of the drawn one.
-                wanted = n - len(found)
-                new = following(wanted)
-                steps = np.arange(start, start + len(new))
-                drawn = (steps + random.some(len(new)) % buffer_size) % buffer_size
-                for i, front, number in zip(
-                    drawn.tolist(), (steps % buffer_size).tolist(), new, strict=True
-                ):
-                    found.append(ring[i])
-                    ring[i] = ring[front]
-                    ring[front] = number
-                start = (start + len(new)) % buffer_size
-                if len(new) < wanted:
-                    end()
-            wanted = min(n - len(found), len(ring))
-            if over and wanted:
-                left = np.arange(len(ring), len(ring) - wanted, -1)
-                for i in (random.some(wanted) % left).tolist():
-                    front = ring.pop()
-                    if i:
-                        found.append(ring[-i])
-                        ring[-i] = front
-                    else:
-                        found.append(front)
-            return found
-
-        return advance
+    def numbers(run: Run) -> Walk:
+        at = Place(run, before, random=words(), ring=[], start=0, over=False)
+        at.before = at.begin()
+        return Walk(advance, _sharing(at, shared))
 
     return Dataset.of(Rows(source.rows.table, numbers), source.cardinality, "ShuffleDataset")
 
@@ -381,8 +425,8 @@ def shuffle_dataset(ctx, input_dataset, buffer_size, seed, seed2, *, reshuffle_e
 
     source, size = as_dataset(input_dataset), int(buffer_size)
     if source.rows is not None and size > 0:
-        return _shuffled_rows(source, size, words)
-    return _shuffled(source, size, 1, words, "ShuffleDataset")
+        return _shuffled_rows(source, size, words, of_walks=of_walks)
+    return _shuffled(source, size, 1, words, "ShuffleDataset", of_walks=of_walks)
 
 
 @dataset_op(
@@ -407,17 +451,17 @@ def sampling_dataset(ctx, input_dataset, rate, seed, seed2):
     source, seeds = as_dataset(input_dataset), seeds_of(seed, seed2)
 
     def walk(run: Run) -> Walk:
-        before, words = source.walk(run), RandomWords(ctx.xp, *seeds)
-
-        def advance() -> Element:
+        def advance(at: Place) -> Element:
             while True:
                 run.check()
-                element = before()
+                element = at.before()
                 # As TensorFlow makes a float of a word: its low 23 bits behind the point.
-                if (words.next() & 0x7FFFFF) / 2**23 < float(rate):
+                if (at.words.next() & 0x7FFFFF) / 2**23 < float(rate):
                     return element
 
-        return advance
+        at = Place(run, source.walk, words=RandomWords(ctx.xp, *seeds))
+        at.before = at.begin()
+        return Walk(advance, at)
 
     return Dataset(walk, UNKNOWN, "SamplingDataset")
 
@@ -428,20 +472,19 @@ def unique_dataset(ctx, input_dataset):
     source = as_dataset(input_dataset)
 
     def walk(run: Run) -> Walk:
-        before = source.walk(run)
-        seen: set[Any] = set()
-
-        def advance() -> Element:
+        def advance(at: Place) -> Element:
             while True:
                 run.check()
-                element = before()
+                element = at.before()
                 (value,) = element
                 key = value.tobytes() if value.dtype != object else tuple(value.reshape(-1))
-                if (value.shape, key) not in seen:
-                    seen.add((value.shape, key))
+                if (value.shape, key) not in at.seen:
+                    at.seen.add((value.shape, key))
                     return element
 
-        return advance
+        at = Place(run, source.walk, seen=set())
+        at.before = at.begin()
+        return Walk(advance, at)
 
     return Dataset(walk, UNKNOWN, "UniqueDataset")
 
@@ -454,30 +497,28 @@ def unique_dataset(ctx, input_dataset):
 )
 def directed_interleave_dataset(ctx, selector_input_dataset, data_input_datasets):
     """Elements of several datasets, as numbers of another one choose; those that have ended are passed over."""
-    selector, sources = (
-        as_dataset(selector_input_dataset),
-        [as_dataset(d) for d in data_input_datasets],
-    )
+    selector = as_dataset(selector_input_dataset)
+    sources = [as_dataset(d) for d in data_input_datasets]
 
     def walk(run: Run) -> Walk:
-        choose = selector.walk(run)
-        walks: list[Walk | None] = [s.walk(run) for s in sources]
-
-        def advance() -> Element:
-            while any(walks):
+        def advance(at: Place) -> Element:
+            while any(at.walks):
                 run.check()
-                (number,) = choose()
-                if not 0 <= number < len(walks):
-                    raise invalid(f"Selector index out of range: {int(number)} >= {len(walks)}")
-                before = walks[int(number)]
+                (number,) = at.choose()
+                if not 0 <= number < len(sources):
+                    raise invalid(f"Selector index out of range: {int(number)} >= {len(sources)}")
+                before = at.walks[int(number)]
                 if before is None:
                     continue
                 try:
                     return before()
                 except End:
-                    walks[int(number)] = None
+                    at.walks[int(number)] = None
             raise End
 
-        return advance
+        at = Place(run, *(s.walk for s in sources), selector.walk)
+        at.walks = [at.begin(i) for i in range(len(sources))]
+        at.choose = at.begin(len(sources))
+        return Walk(advance, at)
 
     return Dataset(walk, UNKNOWN, "DirectedInterleaveDataset")

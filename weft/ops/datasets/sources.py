@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from weft.framework import errors
+from weft.ops.datasets.block import Block, Element
 from weft.ops.datasets.dataset import (
     INFINITE,
     UNKNOWN,
     Dataset,
-    Element,
     End,
+    Place,
     Rows,
     Run,
     Walk,
@@ -31,14 +31,13 @@ def tensor_dataset(ctx, components):
     """One element: these tensors."""
 
     def walk(run: Run) -> Walk:
-        left = [list(components)]
-
-        def advance() -> Element:
-            if not left:
+        def advance(at: Place) -> Element:
+            if at.over:
                 raise End
-            return left.pop()
+            at.over = True
+            return list(components)
 
-        return advance
+        return Walk(advance, Place(run, over=False))
 
     return Dataset(walk, 1, "TensorDataset")
 
@@ -56,15 +55,12 @@ def tensor_slice_dataset(ctx, components):
     assert count is not None
     size = count
 
-    def numbers(run: Run) -> Callable[[int], list[int]]:
-        at = 0
+    def numbers(run: Run) -> Walk:
+        def following(at: Place, n: int) -> list[int]:
+            first, at.row = at.row, min(at.row + n, size)
+            return list(range(first, at.row))
 
-        def following(n: int) -> list[int]:
-            nonlocal at
-            first, at = at, min(at + n, size)
-            return list(range(first, at))
-
-        return following
+        return Walk(following, Place(run, row=0))
 
     return Dataset.of(Rows(list(components), numbers), count, "TensorSliceDataset")
 
@@ -93,17 +89,14 @@ def sparse_tensor_slice_dataset(ctx, indices, values, dense_shape):
     starts = np.searchsorted(indices[:, 0], np.arange(count + 1))
 
     def walk(run: Run) -> Walk:
-        i = 0
-
-        def advance() -> Element:
-            nonlocal i
-            if i >= count:
+        def advance(at: Place) -> Element:
+            if at.row >= count:
                 raise End
-            part = slice(starts[i], starts[i + 1])
-            i += 1
+            part = slice(starts[at.row], starts[at.row + 1])
+            at.row += 1
             return [indices[part, 1:], values[part], dense_shape[1:]]
 
-        return advance
+        return Walk(advance, Place(run, row=0))
 
     return Dataset(walk, count, "SparseTensorSliceDataset")
 
@@ -116,14 +109,20 @@ def range_dataset(ctx, start, stop, step):
     numbers = range(int(start), int(stop), int(step))
 
     def walk(run: Run) -> Walk:
-        rest = iter(numbers)
+        def advance(at: Place) -> Element:
+            if at.row >= len(numbers):
+                raise End
+            at.row += 1
+            return [np.asarray(numbers[at.row - 1], np.int64)]
 
-        def advance() -> Element:
-            for number in rest:
-                return [np.asarray(number, np.int64)]
-            raise End
+        def several(at: Place, most: int) -> Block:
+            some = numbers[at.row : at.row + most]
+            if not some:
+                raise End
+            at.row += len(some)
+            return Block(len(some), [np.arange(some.start, some.stop, some.step, dtype=np.int64)])
 
-        return advance
+        return Walk(advance, Place(run, row=0)).in_blocks(several)
 
     return Dataset(walk, len(numbers), "RangeDataset")
 
@@ -142,8 +141,13 @@ def random_dataset(ctx, seed, seed2):
     pair = seeds_of(seed, seed2)
 
     def walk(run: Run) -> Walk:
-        words = RandomWords(ctx.xp, *pair)
-        return lambda: [np.asarray(words.next(), np.int64)]
+        def advance(at: Place) -> Element:
+            return [np.asarray(at.words.next(), np.int64)]
+
+        def several(at: Place, most: int) -> Block:
+            return Block(most, [at.words.some(most)])
+
+        return Walk(advance, Place(run, words=RandomWords(ctx.xp, *pair))).in_blocks(several)
 
     return Dataset(walk, INFINITE, "RandomDataset")
 
@@ -171,28 +175,26 @@ def generator_dataset(
     def walk(run: Run) -> Walk:
         call = run.function(next_func.name)
         finalize = run.function(finalize_func.name)
-        state: list[Any] = []
-        begun = over = False
 
-        def finish() -> None:
-            if begun and not over:
-                finalize([*state, *finalize_func_other_args])
+        def finish(at: Place) -> None:
+            if at.state is not None and not at.over:
+                finalize([*at.state, *finalize_func_other_args])
 
-        def advance() -> Element:
-            nonlocal begun, over
-            if over:
+        def advance(at: Place) -> Element:
+            if at.over:
                 raise End
-            if not begun:
-                state.extend(run.function(init_func.name)(list(init_func_other_args)))
-                begun = True
+            if at.state is None:
+                at.state = run.function(init_func.name)(list(init_func_other_args))
             try:
-                return call([*state, *next_func_other_args])
+                return call([*at.state, *next_func_other_args])
             except errors.OutOfRangeError:
-                finish()
-                over = True
+                finish(at)
+                at.over = True
                 raise End from None
 
-        weakref.finalize(advance, finish).atexit = False
-        return advance
+        at = Place(run, state=None, over=False)
+        begun = Walk(advance, at)
+        weakref.finalize(begun, finish, at).atexit = False
+        return begun
 
     return Dataset(walk, UNKNOWN, "GeneratorDataset")

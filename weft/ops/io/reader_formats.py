@@ -117,7 +117,7 @@ class TFRecords(Format):
 
     def records(self, work: bytes, stream: Any) -> Records:
         yield b"", b""
-        rest = record_format.Records(stream)
+        rest = record_format.Records(stream, path=os.fsdecode(work))
         while found := rest.some(1):
             size = record_format.HEADER_SIZE + len(found[0]) + record_format.FOOTER_SIZE
             yield b"%s:%d" % (work, rest.offset - size), found[0]

@@ -73,7 +73,7 @@ class Records:
         for name in names:
             stream = file_system.open_file(name, "rb")
             with compression.opened_for_reading(stream, self.kind) as opened:
-                yield from record_format.Records(opened)
+                yield from record_format.Records(opened, path=name)
 
 
 @op(

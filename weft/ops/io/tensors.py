@@ -32,6 +32,10 @@ def content_proto(array: np.ndarray) -> Any:
 @op("SerializeTensor", "tensor: T -> serialized: string", "T: type", host=True)
 def serialize_tensor_op(xp, tensor, *, T):
     """A tensor as a serialized TensorProto."""
+    from weft.framework.tensor_proto import make_tensor_proto
+
+    if T is dtypes.variant:
+        return make_tensor_proto(tensor, T).SerializeToString()
     return content_proto(np.asarray(tensor)).SerializeToString()
 
 

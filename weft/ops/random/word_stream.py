@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -39,3 +40,13 @@ class RandomWords:
         words = self._words[rest:]
         del self._words[rest:]
         return np.array(words[::-1], np.int64)
+
+    def saved(self, freeze: Callable[[Any], Any]) -> Any:
+        """Where the stream is."""
+        return freeze([self._key, self._counter, self._words])
+
+    def restore(self, saved: Any) -> None:
+        """Goes on from where a stream was."""
+        key, counter, words = saved
+        self._key, self._counter = np.uint64(key), np.asarray(counter, np.uint64)
+        self._words = [int(w) for w in words]
