@@ -14,6 +14,7 @@ import weft as tf
 
 from . import training
 
+
 def free_ports(count):
     found = [socket.socket() for _ in range(count)]
     for s in found:
