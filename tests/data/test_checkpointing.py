@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import os
+import sqlite3
 import types
 
 import numpy as np
@@ -36,6 +38,18 @@ def files(folder, kind):
                 file.writelines(lines)
         paths.append(path)
     return paths
+
+
+def database(folder):
+    """A query over 5 rows."""
+    path = os.path.join(folder, "db.sqlite3")
+    with contextlib.closing(sqlite3.connect(path)) as base:
+        base.execute("CREATE TABLE IF NOT EXISTS t (a, b)")
+        if not base.execute("SELECT COUNT(*) FROM t").fetchone()[0]:
+            base.executemany("INSERT INTO t VALUES (?, ?)", [(i, f"row {i}") for i in range(5)])
+        base.commit()
+    query = "SELECT b, a FROM t ORDER BY a DESC"
+    return experimental.SqlDataset("sqlite", path, query, (tf.string, tf.int32))
 
 
 def generated():
@@ -110,6 +124,13 @@ PIPELINES = {
     "of a length": lambda folder: tf.data.FixedLengthRecordDataset(files(folder, "lines"), 2, 1, 3),
     "csv": lambda folder: experimental.CsvDataset(
         files(folder, "lines"), [tf.int32, tf.string], header=True
+    ),
+    "query": database,
+    "ragged": lambda _: (
+        numbers(7)
+        .map(lambda x: tf.RaggedTensor.from_tensor(tf.fill([x, 2], x)))
+        .shuffle(3, seed=1)
+        .map(lambda x: x.to_tensor())
     ),
     "file names": lambda folder: tf.data.Dataset.list_files(
         [os.path.join(folder, "lines*"), *files(folder, "lines")][:1], seed=3

@@ -7,6 +7,7 @@ import weft.data.iterator
 import weft.data.optional
 import weft.data.options
 import weft.data.readers
+import weft.data.statistics
 import weft.data.transformations  # noqa: F401
 from weft.framework.export import as_namespace
 

@@ -15,6 +15,7 @@ from weft.data.iterator import EagerIterator, Iterator
 from weft.data.one_shot import copied
 from weft.data.options import Options
 from weft.framework import conversion, function_tracing, random_seed
+from weft.framework.constant_value import constant_value_as_shape
 from weft.framework.export import export
 from weft.framework.func_graph import FuncGraph
 from weft.framework.tensor import Tensor
@@ -93,7 +94,15 @@ class DatasetV2:
 
     @property
     def _type_spec(self) -> DatasetSpec:
-        return DatasetSpec(self._element_spec)
+        return DatasetSpec(self._element_spec, self._variant_tensor.shape)
+
+    @classmethod
+    def _stacked(cls, datasets: list[DatasetV2]) -> DatasetV2:
+        """Datasets of like elements as the elements of an array."""
+        spec = datasets[0].element_spec
+        for other in datasets[1:]:
+            spec = structure.most_specific(spec, other.element_spec)
+        return cls._kind(tf.stack([d._variant_tensor for d in datasets]), spec)
 
     def _nest_components(self) -> list[Any]:
         return [self._variant_tensor]
@@ -193,11 +202,27 @@ class DatasetV2:
         return dataset
 
     def _with_options(self) -> DatasetV2:
-        """What is walked: elements may overtake each other if that is allowed; other advice is for TensorFlow's
-        runtime."""
-        if self.options().experimental_deterministic is not False:
-            return self
-        return self._made("OptimizeDataset", optimizations=tf.constant(["make_sloppy"]))
+        """What is walked: with the threads, the order and the statistics that the options say; other advice is for
+        TensorFlow's runtime."""
+        options, dataset = self.options(), self
+        threads = options.experimental_threading.private_threadpool_size
+        if threads is not None:
+            dataset = dataset._made("PrivateThreadPoolDataset", num_threads=_int64(threads, "num"))
+        if options.experimental_deterministic is False:
+            dataset = dataset._made("OptimizeDataset", optimizations=tf.constant(["make_sloppy"]))
+        statistics = options.experimental_stats
+        if statistics.latency_all_edges:
+            dataset = dataset._made(
+                "OptimizeDataset", optimizations=tf.constant(["latency_all_edges"])
+            )
+        if statistics.aggregator is not None:
+            dataset = dataset._made(
+                "SetStatsAggregatorDataset",
+                stats_aggregator=statistics.aggregator._resource,
+                tag=tf.constant(statistics.prefix),
+                counter_prefix=tf.constant(statistics.counter_prefix),
+            )
+        return dataset
 
     # -- sources -------------------------------------------------------------------------------------
 
@@ -287,12 +312,9 @@ class DatasetV2:
             pattern = tf.convert_to_tensor(file_pattern, dtype=tf.string, name="file_pattern")
             found = tf.io.matching_files(pattern)
             some = tf.greater(tf.shape(found)[0], 0, name="match_not_empty")
-            message = tf.strings.reduce_join(
-                tf.reshape(pattern, [-1]), separator=", ", name="message"
-            )
-            check = tf.Assert(
-                some, ["No files matched pattern: ", message], summarize=1, name="assert_not_empty"
-            )
+            patterns = tf.strings.reduce_join(tf.reshape(pattern, [-1]), separator=", ")
+            message = tf.strings.join(["No files matched pattern: ", patterns], name="message")
+            check = tf.Assert(some, [message], summarize=1, name="assert_not_empty")
             with tf.control_dependencies([check]):
                 found = tf.identity(found)
             dataset = cls._kind.from_tensor_slices(found)
@@ -397,19 +419,10 @@ class DatasetV2:
         size = _int64(batch_size, "batch_size")
         drop = tf.convert_to_tensor(drop_remainder, dtype=tf.bool, name="drop_remainder")
         known = tf.get_static_value(size) if _static_bool(drop) else None
+        rows = TensorShape([None if known is None else int(known)])
         leaves = [
-            TensorSpec([None if known is None else int(known)], leaf.dtype)
-            if shape is None
-            else TensorSpec(
-                [
-                    None if known is None else int(known),
-                    *(None if n < 0 else int(n) for n in shape),
-                ],
-                leaf.dtype,
-            )
-            for leaf, shape in zip(
-                structure.flatten(self._element_spec), [tf.get_static_value(w) for w in wanted]
-            )
+            TensorSpec(rows.concatenate(TensorShape(constant_value_as_shape(w))), leaf.dtype)
+            for leaf, w in zip(structure.flatten(self._element_spec), wanted)
         ]
         spec = structure.pack(self._element_spec, leaves)
         variant = tf.raw_ops.PaddedBatchDatasetV2(
@@ -424,7 +437,16 @@ class DatasetV2:
 
     def unbatch(self) -> DatasetV2:
         """The rows of elements, one after the other."""
-        return self._made("UnbatchDataset", structure.unbatched(self._element_spec))
+        spec = structure.unbatched(self._element_spec)
+        if all(isinstance(leaf, TensorSpec) for leaf in structure.flatten(self._element_spec)):
+            return self._made("UnbatchDataset", spec)
+
+        def rows(*element: Any) -> Any:
+            whole = element if type(self._element_spec) is tuple else element[0]
+            return tuple(structure.slices_of(self._element_spec, whole))
+
+        apart = self.map(rows)._made("UnbatchDataset", spec)
+        return self._kind(apart._variant_tensor, spec, (self,))
 
     def window(
         self, size: Any, shift: Any = None, stride: Any = 1, drop_remainder: Any = False
@@ -608,14 +630,20 @@ class DatasetSpec(TypeSpec):
     def _from_components(self, components: list[Any]) -> Dataset:
         return Dataset(components[0], self._element_spec)
 
-    def _to_component(self, value: Dataset) -> Tensor:
-        return value._variant_tensor
-
-    def _from_component(self, tensor: Tensor) -> Dataset:
-        return Dataset(tensor, self._element_spec)
+    def _to_components(self, value: Dataset) -> list[Any]:
+        return [value._variant_tensor]
 
     def _batched(self, size: int | None) -> DatasetSpec:
         return DatasetSpec(self._element_spec, TensorShape([size]).concatenate(self._dataset_shape))
+
+    @property
+    def _shape(self) -> TensorShape:
+        return self._dataset_shape
+
+    def _unbatched(self) -> DatasetSpec:
+        if self._dataset_shape.ndims == 0:
+            raise ValueError("Unbatching a dataset is only supported for rank >= 1")
+        return DatasetSpec(self._element_spec, self._dataset_shape[1:])
 
     @property
     def _legacy_output_types(self) -> Any:

@@ -94,6 +94,21 @@ class TFRecordDataset(_FilesDataset):
         )
 
 
+@export("data.experimental.SqlDataset")
+class SqlDataset(Dataset):
+    """The rows that a query of a database gives."""
+
+    def __init__(self, driver_name: Any, data_source_name: Any, query: Any, output_types: Any):
+        spec = structure.map_leaves(lambda dtype: TensorSpec([], dtype), output_types)
+        variant = tf.raw_ops.SqlDataset(
+            driver_name=_text(driver_name, "driver_name"),
+            data_source_name=_text(data_source_name, "data_source_name"),
+            query=_text(query, "query"),
+            **structure.attributes(spec),
+        )
+        super().__init__(variant, spec)
+
+
 @export(
     "data.FixedLengthRecordDataset",
     "compat.v1.data.FixedLengthRecordDataset",

@@ -12,6 +12,7 @@ import numpy as np
 import weft as tf
 from weft.data import structure
 from weft.data.function import StructuredFunction
+from weft.data.padding import leaves_like
 from weft.framework.array_conversion import to_array
 from weft.framework.tensor import Tensor
 from weft.framework.type_spec import TensorSpec
@@ -55,7 +56,7 @@ def from_generator(
         if isinstance(value, list) and structure.is_structure(spec):
             value = tuple(value)  # a list of the parts is as good as a tuple of them
         try:
-            flat = structure.flatten(value) if structure.is_structure(spec) else [value]
+            flat = leaves_like(spec, value)
             if len(flat) != len(leaves):
                 raise TypeError
         except (TypeError, ValueError):

@@ -101,11 +101,8 @@ class OptionalStructure(TypeSpec):
     def _from_components(self, components: list[Any]) -> OptionalImpl:
         return OptionalImpl(components[0], self._value_structure)
 
-    def _to_component(self, value: OptionalImpl) -> Any:
-        return value._variant_tensor
-
-    def _from_component(self, tensor: Any) -> OptionalImpl:
-        return OptionalImpl(tensor, self._value_structure)
+    def _to_components(self, value: OptionalImpl) -> list[Any]:
+        return [value._variant_tensor]
 
     @property
     def _legacy_output_types(self) -> Any:

@@ -34,7 +34,7 @@ def padded_shapes(spec: Any, shapes: Any) -> list[Tensor]:
                     f"{sizes.dtype.name}."
                 ) from None
             known = tf.get_static_value(sizes)
-            if known is None:
+            if known is None or (known < -1).any():  # the operation refuses what is less
                 rank = sizes.shape.num_elements()
                 if None not in (rank, leaf.shape.ndims) and rank != leaf.shape.ndims:
                     shown = ", ".join(["None"] * rank)

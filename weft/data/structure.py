@@ -17,6 +17,9 @@ from weft.framework.sparse_tensor import SparseTensor, SparseTensorValue
 from weft.framework.tensor import Tensor
 from weft.framework.tensor_shape import TensorShape
 from weft.framework.type_spec import SparseTensorSpec, TensorSpec, TypeSpec, type_spec_from_value
+from weft.ops.flow.tensor_array import TensorArray
+from weft.ops.ragged.tensor import tensor_or_ragged
+from weft.ops.ragged.value import RaggedTensorValue
 
 # -- structures -----------------------------------------------------------------------------------------
 
@@ -96,8 +99,12 @@ def normalized(value: Any) -> Any:
 def _normalized_leaf(leaf: Any) -> Any:
     if isinstance(leaf, SparseTensorValue):
         return SparseTensor.from_value(leaf)
-    if isinstance(leaf, SparseTensor) or _has_own_spec(leaf):
+    if isinstance(leaf, RaggedTensorValue):
+        return tensor_or_ragged(leaf)
+    if isinstance(leaf, (SparseTensor, TensorArray)) or _has_own_spec(leaf):
         return leaf
+    if isinstance(leaf, list) and leaf and all(hasattr(x, "_stacked") for x in leaf):
+        return type(leaf[0])._stacked(leaf)
     return conversion.convert_to_tensor(leaf, name="component")
 
 
@@ -206,7 +213,10 @@ def _to_tensor(spec: Any, value: Any) -> Tensor:
         return tensor
     if isinstance(spec, SparseTensorSpec):
         return tf.io.serialize_sparse(value, out_type=tf.variant)
-    return value._to_variant() if _is_ragged(spec) else spec._to_component(value)
+    if _is_ragged(spec):
+        return value._to_variant()
+    (component,) = spec._to_components(value)
+    return component
 
 
 def slices_of(spec: Any, value: Any) -> list[Tensor]:
@@ -220,6 +230,8 @@ def slices_of(spec: Any, value: Any) -> list[Tensor]:
             out.append(conversion.convert_to_tensor(v, s.dtype))
         elif _is_ragged(s):
             out.append(v._to_variant(batched_input=True))
+        elif hasattr(s, "_unbatched"):
+            out.append(_to_tensor(s, v))
         else:
             raise TypeError(f"{s} cannot be sliced")
     return out
@@ -245,7 +257,7 @@ def _from_tensor(spec: Any, tensor: Tensor) -> Any:
         return tf.RaggedTensor._from_variant(
             tensor, dtype=spec._dtype, output_ragged_rank=spec._ragged_rank
         )
-    return spec._from_component(tensor)
+    return spec._from_components([tensor])
 
 
 def _sparse_of(spec: SparseTensorSpec, tensor: Tensor) -> SparseTensor:
@@ -284,6 +296,11 @@ def batched(spec: Any, size: int | None) -> Any:
 
 def unbatched(spec: Any) -> Any:
     """The specs of the slices of elements along their first axis."""
+    sizes = TensorShape([None])
+    for leaf in flatten(spec):
+        shape = getattr(leaf, "_shape", None)
+        if shape is not None and shape.ndims:
+            sizes = sizes.merge_with(shape[:1])
 
     def rest(shape: TensorShape) -> TensorShape:
         return TensorShape(None) if shape.ndims is None else shape[1:]
@@ -299,6 +316,8 @@ def unbatched(spec: Any) -> Any:
             return type(leaf)(
                 rest(leaf._shape), leaf._dtype, leaf._ragged_rank - 1, leaf._row_splits_dtype
             )
+        if hasattr(leaf, "_unbatched"):
+            return leaf._unbatched()
         raise TypeError(f"{leaf} cannot be sliced")
 
     return map_leaves(of, spec)

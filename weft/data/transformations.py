@@ -12,10 +12,13 @@ from weft.data import structure
 from weft.data.dataset import AUTOTUNE, Dataset, DatasetSpec, DatasetV2, _int64, _stable, seeds
 from weft.data.function import StructuredFunction
 from weft.data.padding import leaves_like
+from weft.eager.autograph import converted
 from weft.framework.export import export, export_all
-from weft.framework.type_spec import SparseTensorSpec, TensorSpec
+from weft.framework.type_spec import SparseTensorSpec, TensorSpec, TypeSpec
+from weft.ops.flow.tensor_array import TensorArraySpec
 
 Transformation = Callable[[DatasetV2], DatasetV2]
+export_all("data.experimental", Structure=TypeSpec)
 export_all("data.experimental", AUTOTUNE=AUTOTUNE, INFINITE_CARDINALITY=-1, UNKNOWN_CARDINALITY=-2)
 
 
@@ -267,14 +270,14 @@ def group_by_window(
         size = window_size
 
         def window_size_func(key: Any) -> Any:
-            return tf.convert_to_tensor(size, dtype=tf.int64)
+            return size
 
     def apply(dataset: DatasetV2) -> DatasetV2:
-        key = StructuredFunction(key_func, "group_by_window_key", dataset.element_spec)
+        key = StructuredFunction(_int64_of(key_func), "group_by_window_key", dataset.element_spec)
         _check_key(key.output_spec)
         number = TensorSpec([], tf.int64)
         assert window_size_func is not None
-        of_size = StructuredFunction(window_size_func, "group_by_window_size", number)
+        of_size = StructuredFunction(_int64_of(window_size_func), "group_by_window_size", number)
         reduce = StructuredFunction(
             reduce_func,
             "group_by_window_reduce",
@@ -295,6 +298,10 @@ def group_by_window(
         )
 
     return apply
+
+
+def _int64_of(function: Callable) -> Callable:
+    return lambda *args: tf.convert_to_tensor(converted(function)(*args), dtype=tf.int64)
 
 
 def _check_key(spec: Any) -> None:
@@ -345,9 +352,7 @@ def group_by_reducer(key_func: Callable, reducer: Reducer) -> Transformation:
             begin.output_spec,
             lambda spec: (spec, dataset.element_spec),
         )
-        finish = StructuredFunction(
-            reducer.finalize_func, "group_by_reducer_finalize", state_spec, unpack=False
-        )
+        finish = StructuredFunction(reducer.finalize_func, "group_by_reducer_finalize", state_spec)
         return dataset._made(
             "GroupByReducerDataset",
             finish.output_spec,
@@ -529,14 +534,6 @@ def from_variant(variant: Any, structure: Any) -> DatasetV2:
     return Dataset(variant, structure)
 
 
-@export("data.experimental.bytes_produced_stats", "data.experimental.latency_stats")
-def latency_stats(tag: Any) -> Transformation:
-    """The elements as they are: weft gathers no statistics of its own of them; a step's timeline shows the time."""
-    return lambda dataset: dataset._made(
-        "LatencyStatsDataset", tag=tf.convert_to_tensor(tag, dtype=tf.string)
-    )
-
-
 @export("data.experimental.prefetch_to_device")
 def prefetch_to_device(device: str, buffer_size: Any = None) -> Transformation:
     """Elements got before they are asked for; what uses them puts them on its device."""
@@ -564,6 +561,14 @@ def parse_example_dataset(features: dict[str, Any], num_parallel_calls: Any = 1)
 def TensorStructure(dtype: Any, shape: Any) -> TensorSpec:
     """The spec of tensors."""
     return TensorSpec(shape, dtype)
+
+
+@export("data.experimental.TensorArrayStructure")
+def TensorArrayStructure(
+    dtype: Any, element_shape: Any, dynamic_size: bool, infer_shape: bool
+) -> TensorArraySpec:
+    """Deprecated: `tf.TensorArraySpec`."""
+    return TensorArraySpec(element_shape, dtype, dynamic_size, infer_shape)
 
 
 @export("data.experimental.SparseTensorStructure")

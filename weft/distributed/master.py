@@ -11,7 +11,7 @@ import threading
 from typing import Any
 
 from weft import proto
-from weft.distributed import wire
+from weft.distributed import limits, wire
 from weft.framework import errors
 from weft.framework.graph import Graph
 from weft.framework.importer import extend_graph
@@ -195,6 +195,7 @@ class Master:
         return found
 
     def create_session(self, request: Any, call: Any) -> Any:
+        limits.hold("sessions", self._server.limits.sessions, len(self._sessions))
         handle = secrets.token_hex(8)
         session = MasterSession(handle, self._server.target, request.config)
         try:
@@ -269,6 +270,8 @@ class Master:
 
     def make_callable(self, request: Any, call: Any) -> Any:
         session = self._session(request.session_handle)
+        present = sum(len(s.callables) for s in list(self._sessions.values()))
+        limits.hold("graphs", self._server.limits.graphs, present)
         return proto.MakeCallableResponse(handle=session.make_callable(request.options))
 
     def run_callable(self, request: Any, call: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import threading
 from collections import deque
 from collections.abc import Callable
@@ -11,7 +12,8 @@ from typing import Any
 from google.protobuf.unknown_fields import UnknownFieldSet
 
 from weft import proto
-from weft.distributed import links, rpc, wire
+from weft.distributed import addresses, links, rpc, wire
+from weft.distributed.credentials import Credentials
 from weft.distributed.links import Links
 from weft.distributed.partition import task_of
 from weft.framework import errors
@@ -22,14 +24,26 @@ from weft.runtime.rendezvous import Arrival
 WEFT = "weft"
 
 
+_log = logging.getLogger("tensorflow")
+
+
 class Peers:
     """The tasks of a cluster by name."""
 
-    def __init__(self, cluster: Any, find: Callable[[str], Any]):
+    def __init__(
+        self,
+        cluster: Any,
+        find: Callable[[str], Any],
+        credentials: Credentials | None = None,
+        own: bool = False,
+    ):
+        # The servers know of a cluster that is their own; of one that a session brings along they need not.
+        self._cluster = cluster if own else None
         self.addresses: dict[str, str] = {}
         for job in cluster.job:
             for index, address in sorted(job.tasks.items()):
                 self.addresses[f"/job:{job.name}/replica:0/task:{index}"] = address
+        self._credentials = credentials
         self._find = find  # the worker of this process at an address, or None
         self._remote: dict[str, RemoteWorker] = {}
         self._lock = threading.Lock()
@@ -45,7 +59,9 @@ class Peers:
         with self._lock:
             found = self._remote.get(task)
             if found is None:
-                found = self._remote[task] = RemoteWorker(task, address)
+                found = self._remote[task] = RemoteWorker(
+                    task, address, self._credentials, self._cluster
+                )
             return found
 
     def close(self) -> None:
@@ -94,37 +110,60 @@ class RemoteWorker:
 
     is_here = False
 
-    def __init__(self, task: str, address: str):
-        self.task = task
+    def __init__(
+        self,
+        task: str,
+        address: str,
+        credentials: Credentials | None = None,
+        cluster: Any = None,
+    ):
+        self.task, self.address = task, address
         self.is_weft = False  # as far as is known
         self.links: Links | None = None  # where it is on this host
         self._is_later: bool | None = None
-        self.address = address
-        self._stub = rpc.Stub(address, "tensorflow.WorkerService")
+        self._credentials, self._cluster = credentials, cluster
+        self._stub = self._new_stub(False)
         self._untold: deque[int] = deque(maxlen=_MOST_UNTOLD)
+        self._session_of: dict[
+            str, str
+        ] = {}  # graph -> session, of sessions with state of their own
         self._life: set[int] = set()  # the incarnations that it had when it was last asked
+
+    def _new_stub(self, watched: bool) -> rpc.Stub:
+        service = "tensorflow.WorkerService"
+        return rpc.Stub(self.address, service, self._credentials, self.task, watched)
 
     def ask_devices(self, answer: Callable[[Any], Any]) -> Any:
         """Asks for its devices, and has it wait for a task that does not answer yet. `answer` is called
         with them, or with an error. Returns what gives up asking."""
-        future = self._stub.start("GetStatus", proto.GetStatusRequest(), wait=True)
+        question = rpc.Question(self._stub, "GetStatus", proto.GetStatusRequest())
 
-        def came(future: Any) -> None:
-            try:
-                answer(self._devices(future))
-            except Exception as e:
-                answer(wire.as_op_error(e))
+        def came(given: Any) -> None:
+            devices = self._devices(given.device_attributes)
+            known = [self.task] == sorted({task_of(d.name) for d in devices})
+            if self._cluster is None or not self.is_weft or not known:
+                answer(devices)
+                return
+            # A question of its own: tasks of TensorFlow have no answer to it.
+            second = rpc.Question(self._stub, "GetServerDef", proto.GetStatusRequest())
+            question.goes_on_as(second)
+            second.ask(lambda theirs: compare(theirs, devices), answer)
 
-        future.add_done_callback(came)
-        return future.cancel
+        def compare(theirs: Any, devices: list[Device]) -> None:
+            difference = addresses.disagreement(self._cluster, theirs)
+            if difference:  # by mistake, or because ports are forwarded
+                _log.warning(
+                    "The members of the cluster may disagree: %s, for %s at %s.",
+                    difference,
+                    self.task,
+                    self.address,
+                )
+            answer(devices)
 
-    def _devices(self, future: Any) -> list[Device]:
-        if future.cancelled():
-            raise errors.CancelledError(None, None, "GetStatus was cancelled.")
-        error = future.exception()
-        if error is not None:
-            raise rpc.error_of_call(error)
-        given = future.result().device_attributes
+        question.ask(came, answer)
+        return question.cancel
+
+    def _devices(self, given: Any) -> list[Device]:
         self._know(given)
         out = []
         for d in given:
@@ -156,7 +195,7 @@ class RemoteWorker:
         is_weft = bool(told)
         if is_weft != self.is_weft:
             self.is_weft = is_weft
-            self._stub = rpc.Stub(self.address, "tensorflow.WorkerService", watched=is_weft)
+            self._stub = self._new_stub(is_weft)
         name = links_of(told[0], self.address) if told else ""
         if self.links is None or self.links.name != name:
             if self.links is not None:
@@ -188,10 +227,22 @@ class RemoteWorker:
             graph_def=graph_def,
             create_worker_session_called=created,
         )
-        return self._stub.call("RegisterGraph", request, timeout_ms, wait=False).graph_handle
+        handle = self._stub.call("RegisterGraph", request, timeout_ms, wait=False).graph_handle
+        if created:
+            self._session_of[handle] = session_handle
+        return handle
+
+    def name_session(self, request: Any) -> None:
+        """Writes into a request about a graph which session it was registered in, where that has its own."""
+        session = self._session_of.get(request.graph_handle)
+        if session is not None:
+            request.session_handle, request.create_worker_session_called = session, True
 
     def deregister(self, handle: str) -> None:
-        self._stub.tell("DeregisterGraph", proto.DeregisterGraphRequest(graph_handle=handle))
+        request = proto.DeregisterGraphRequest(graph_handle=handle)
+        self.name_session(request)
+        self._session_of.pop(handle, None)
+        self._stub.tell("DeregisterGraph", request)
 
     def greet(self, timeout_ms: int) -> None:
         """Fails unless the task answers in time."""
@@ -223,6 +274,7 @@ class RemoteWorker:
             is_last_partial_run=last,
             store_errors_in_response_body=True,
         )
+        self.name_session(request)
         future = self.start(wire.with_tensors(request, "send", given))
         on_failure(future.cancel)
         response = rpc.result_of(future)
@@ -271,6 +323,19 @@ class RemoteWorker:
         self._stub.call("CleanupAll", request, _CLOSING_MS, wait=False)
 
 
+def name_of_server(address: str, credentials: Credentials | None) -> str:
+    """The task whose server is at an address, "" where none answers."""
+    stub = rpc.Stub(address, "tensorflow.WorkerService", credentials)
+    try:
+        response = stub.call("GetStatus", proto.GetStatusRequest(), _CALLING_MS, wait=False)
+    except errors.OpError:
+        return ""
+    finally:
+        stub.close()
+    return next((task_of(d.name) for d in response.device_attributes), "")
+
+
 _CLOSING_MS = 5000
 _ASKING_MS = 10_000
+_CALLING_MS = 1000
 _MOST_UNTOLD = 1000

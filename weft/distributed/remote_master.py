@@ -7,6 +7,7 @@ from typing import Any
 
 from weft import proto
 from weft.distributed import rpc, wire
+from weft.distributed.credentials import Credentials
 from weft.framework import errors, graph_def
 from weft.runtime.devices import Device
 from weft.runtime.fetches import Fetches
@@ -16,10 +17,10 @@ from weft.runtime.resources import ResourceStore
 class RemoteMaster:
     """Runs the steps of a session through the master service at an address."""
 
-    def __init__(self, target: str, config: Any):
+    def __init__(self, target: str, config: Any, credentials: Credentials | None = None):
         self._target = target
         self._config = config if config is not None else proto.ConfigProto()
-        self._stub = rpc.Stub(target[len("grpc://") :], "tensorflow.MasterService")
+        self._stub = rpc.Stub(target[len("grpc://") :], "tensorflow.MasterService", credentials)
         self._lock = threading.Lock()
         self._handle = ""
         self._version = 0  # of the graph that the master has, by its count
@@ -49,14 +50,14 @@ class RemoteMaster:
                     )
                 self._end()
             if not self._handle:
-                message = graph_def.to_graph_def(graph)
+                message = _may_be_spread(graph_def.to_graph_def(graph))
                 request = proto.CreateSessionRequest(
                     graph_def=message, config=self._config, target=self._target
                 )
                 response = self._call("CreateSession", request, graph=graph)
                 self._handle, self._version = response.session_handle, response.graph_version
             else:
-                message = graph_def.to_graph_def(graph, first)
+                message = _may_be_spread(graph_def.to_graph_def(graph, first))
                 request = proto.ExtendSessionRequest(
                     session_handle=self._handle,
                     graph_def=message,
@@ -164,11 +165,37 @@ class RemoteMaster:
 
 
 _CLOSING_MS = 5000
+# How a master of TensorFlow is told to write the bodies of an operation out, so that their operations run where they
+# were placed. Masters of weft do so where it makes a difference.
+_WRITTEN_OUT = {
+    **dict.fromkeys(
+        ("If", "StatelessIf", "Case", "While", "StatelessWhile"), "_lower_using_switch_merge"
+    ),
+    **dict.fromkeys(
+        ("PartitionedCall", "StatefulPartitionedCall"), "_lower_as_multi_device_function"
+    ),
+}
 
 
-def reset(target: str, containers: Any, filters: Any = (), timeout_ms: int = 0) -> None:
+def _may_be_spread(message: Any) -> Any:
+    """Lets branches, loops and calls of a graph have operations on several tasks."""
+    for nodes in (message.node, *(f.node_def for f in message.library.function)):
+        for node in nodes:
+            attr = _WRITTEN_OUT.get(node.op)
+            if attr is not None:
+                node.attr[attr].b = True
+    return message
+
+
+def reset(
+    target: str,
+    containers: Any,
+    filters: Any = (),
+    timeout_ms: int = 0,
+    credentials: Credentials | None = None,
+) -> None:
     """Makes the master at a target close its sessions and forget state."""
-    stub = rpc.Stub(target[len("grpc://") :], "tensorflow.MasterService")
+    stub = rpc.Stub(target[len("grpc://") :], "tensorflow.MasterService", credentials)
     request = proto.ResetRequest(container=containers, device_filters=filters)
     try:
         stub.call("Reset", request, timeout_ms)

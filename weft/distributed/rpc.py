@@ -12,24 +12,26 @@ import concurrent.futures
 import os
 import queue
 import re
-import socket
 import threading
 from collections import deque
 from collections.abc import Callable
 from typing import Any
 
 from weft import proto
-from weft.distributed import wire
+from weft.distributed import addresses, wire
+from weft.distributed.credentials import Credentials
+from weft.distributed.patience import PAUSE, Patience, never_sent
 from weft.framework import errors
 
 # A message may be as large as protobuf lets it be. Two servers never share a port.
+_MOST_BYTES = "grpc.max_receive_message_length"
 _OPTIONS = [
     ("grpc.max_send_message_length", -1),
-    ("grpc.max_receive_message_length", -1),
     ("grpc.so_reuseport", 0),
 ]
 _CHANNEL_OPTIONS = [
     *_OPTIONS,
+    (_MOST_BYTES, -1),
     # A task that comes back is found soon, not after minutes.
     ("grpc.initial_reconnect_backoff_ms", 100),
     ("grpc.max_reconnect_backoff_ms", 500),
@@ -136,6 +138,23 @@ class DaemonPool(concurrent.futures.Executor):
 pool = DaemonPool()  # for whatever this process does in other threads
 
 
+# What tasks of weft ask each other beyond TensorFlow's protocol.
+_OWN_METHODS = {
+    "tensorflow.WorkerService": [
+        ("GetServerDef", "/weft.WorkerService/GetServerDef", "GetStatusRequest", "ServerDef")
+    ]
+}
+
+
+def methods_of(service: str) -> list[proto.Method]:
+    """The methods of a service, TensorFlow's and weft's own."""
+    own = [
+        proto.Method(name, path, getattr(proto, request), getattr(proto, response))
+        for name, path, request, response in _OWN_METHODS.get(service, ())
+    ]
+    return [*proto.service_methods(service), *own]
+
+
 def _snake(name: str) -> str:
     return re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
 
@@ -144,10 +163,11 @@ def _handler(function: Callable, method: proto.Method) -> Any:
     import grpc
 
     status = {code.value[0]: code for code in grpc.StatusCode}
+    read = wire.reader(method.request)
 
-    def answer(request: Any, call: Any) -> Any:
+    def answer(data: bytes, call: Any) -> Any:
         try:
-            return function(request, call)
+            return function(_parsed(read, data, method), call)
         except Exception as e:
             error = wire.as_op_error(e)
             text = wire.text_of(error)
@@ -155,47 +175,72 @@ def _handler(function: Callable, method: proto.Method) -> Any:
                 text = text[:_LONGEST_TEXT] + "... [truncated]"
             call.abort(status[error.error_code], text)
 
-    return grpc.unary_unary_rpc_method_handler(answer, wire.reader(method.request), wire.written)
+    return grpc.unary_unary_rpc_method_handler(answer, None, wire.written)
 
 
-def _why_not(host: str, port: int) -> str:
-    """Why nothing can listen at an address, which gRPC only logs."""
+def _parsed(read: Callable[[bytes], Any], data: bytes, method: proto.Method) -> Any:
     try:
-        where = socket.getaddrinfo(host.strip("[]"), port, type=socket.SOCK_STREAM)[0]
-        with socket.socket(*where[:3]) as tried:
-            tried.bind(where[4])
-    except OSError as e:
-        return e.strerror or str(e)
-    return "gRPC gives no reason"
+        return read(data)
+    except Exception as e:  # whatever a parser says of bytes that are no message
+        raise errors.InvalidArgumentError(
+            None, None, f"{len(data)} bytes came that are no {method.request.DESCRIPTOR.name}: {e}"
+        ) from None
+
+
+def _guard(credentials: Credentials) -> Any:
+    """What lets only those through who tell the token."""
+    import grpc
+
+    def refuse(data: bytes, call: Any) -> None:
+        call.abort(grpc.StatusCode.UNAUTHENTICATED, "The call does not have this cluster's token.")
+
+    refusal = grpc.unary_unary_rpc_method_handler(refuse)
+
+    class Guard(grpc.ServerInterceptor):
+        def intercept_service(self, go_on: Callable, details: Any) -> Any:
+            return go_on(details) if credentials.accepts(details.invocation_metadata) else refusal
+
+    return Guard()
 
 
 class Listener:
     """What listens at an address and answers for services."""
 
-    def __init__(self, host: str, port: int):
+    def __init__(
+        self, hosts: list[str], port: int, credentials: Credentials | None, most_bytes: int
+    ):
         import grpc
 
-        self._server = grpc.server(DaemonPool(), options=_server_options())
-        # A loopback name is bound to loopback only, and by number: it may have two addresses.
-        at = "127.0.0.1" if host in ("localhost", "") else host
-        try:
-            self.port = self._server.add_insecure_port(f"{at}:{port}")
-        except RuntimeError:
-            self.port = 0
-        if not self.port:
-            raise OSError(f"cannot bind to {at}:{port}: {_why_not(at, port)}")
+        guards = [_guard(credentials)] if credentials is not None and credentials.token else []
+        options = [*_server_options(), (_MOST_BYTES, most_bytes)]
+        self._server = grpc.server(DaemonPool(), options=options, interceptors=guards)
+        self.port = port
+        for host in hosts:  # where a port is to be found, that of the first serves for all
+            at, why = addresses.bound(host, self.port), addresses.why_not(host, self.port)
+            if why:
+                raise OSError(why)
+            try:
+                if credentials is None:
+                    found = self._server.add_insecure_port(at)
+                else:
+                    found = credentials.add_port(self._server, at)
+            except RuntimeError:
+                found = 0
+            if not found:
+                raise OSError("gRPC could not bind it")
+            self.port = found
 
     def serve(self, name: str, service: Any) -> None:
         """Answers for a service."""
         import grpc
 
-        handlers = {
-            m.name: _handler(getattr(service, _snake(m.name)), m)
-            for m in proto.service_methods(name)
-            if hasattr(service, _snake(m.name))
-        }
+        by_service: dict[str, dict[str, Any]] = {}
+        for m in methods_of(name):
+            if hasattr(service, _snake(m.name)):
+                found = by_service.setdefault(m.path.split("/")[1], {})
+                found[m.name] = _handler(getattr(service, _snake(m.name)), m)
         self._server.add_generic_rpc_handlers(
-            (grpc.method_handlers_generic_handler(name, handlers),)
+            [grpc.method_handlers_generic_handler(*item) for item in by_service.items()]
         )
 
     def start(self) -> None:
@@ -211,15 +256,30 @@ class Stub:
     A call to one that is `watched`, which takes a server of weft, fails when its host is gone without a word.
     """
 
-    def __init__(self, address: str, service: str, watched: bool = False):
+    def __init__(
+        self,
+        address: str,
+        service: str,
+        credentials: Credentials | None = None,
+        who: str = "",
+        watched: bool = False,
+    ):
         import grpc
 
         self._failure = grpc.RpcError
-        self._channel = grpc.insecure_channel(address, options=_channel_options(watched))
+        options = _channel_options(watched)
+        if credentials is None:
+            self._channel = grpc.insecure_channel(address, options=options)
+        else:
+            self._channel = credentials.channel(address, options)
+        self._metadata = credentials.metadata if credentials is not None else None
+        self._who = f"{who or 'the server'} at {address}"  # in errors
+        self._shown = "which are none" if credentials is None else repr(credentials)
+        self._closed = False
         self._told: set[Any] = set()
         self._calls = {
             m.name: self._channel.unary_unary(m.path, wire.written, wire.reader(m.response))
-            for m in proto.service_methods(service)
+            for m in methods_of(service)
         }
 
     def call(
@@ -229,17 +289,27 @@ class Stub:
 
         With `wait` a task that cannot be reached is waited for, as TensorFlow's clients wait for a master.
         """
-        try:
-            return self._calls[method](
-                request, timeout=timeout_ms / 1000 if timeout_ms > 0 else None, wait_for_ready=wait
-            )
-        except self._failure as e:
-            raise error_of_call(e, graph) from None
+        patience = Patience(self._who, self._shown, timeout_ms / 1000 if timeout_ms > 0 else None)
+        while True:
+            try:
+                return self._calls[method](request, timeout=patience.left, metadata=self._metadata)
+            except self._failure as e:
+                unreached = never_sent(e.details() or "")
+                if not wait or not unreached or self._closed:
+                    raise patience.outcome(error_of_call(e, graph)) from None
+                details = e.details()
+            except ValueError:
+                if not self._closed:
+                    raise
+                raise errors.CancelledError(None, None, "The channel was closed.") from None
+            patience.wait(details)
 
     def start(self, method: str, request: Any, wait: bool = False, timeout_ms: int = 0) -> Any:
         """Begins a call and returns its future."""
         limit = timeout_ms / 1000 if timeout_ms > 0 else None
-        return self._calls[method].future(request, timeout=limit, wait_for_ready=wait)
+        return self._calls[method].future(
+            request, timeout=limit, metadata=self._metadata, wait_for_ready=wait
+        )
 
     def tell(self, method: str, request: Any, then: Callable[[bool], Any] | None = None) -> None:
         """Makes a call whose answer nobody waits for; `then` is told whether it came."""
@@ -254,7 +324,59 @@ class Stub:
         future.add_done_callback(done)
 
     def close(self) -> None:
+        self._closed = True
         self._channel.close()
+
+
+class Question:
+    """A call that is made again until somebody is there to answer it."""
+
+    def __init__(self, stub: Stub, method: str, request: Any):
+        self._stub, self._method, self._request = stub, method, request
+        self._patience = Patience(stub._who, stub._shown)
+        self._lock = threading.Lock()
+        self._cancelled = False
+        self._cancel: Callable[[], Any] = lambda: None
+
+    def ask(self, came: Callable[[Any], Any], failed: Callable[[Any], Any]) -> None:
+        """Hands the response to `came`, or the error to `failed`; also that of `came`."""
+        future = self._stub.start(self._method, self._request)
+        self._now_cancelled_by(future.cancel)
+
+        def done(future: Any) -> None:
+            try:
+                if not future.cancelled() and future.exception() is not None:
+                    details = future.exception().details() or ""
+                    if never_sent(details):
+                        self._patience.judge(details)
+                        again = threading.Timer(PAUSE, self.ask, (came, failed))
+                        again.daemon = True
+                        again.start()
+                        self._now_cancelled_by(again.cancel)
+                        return
+                came(result_of(future))
+            except Exception as e:
+                failed(wire.as_op_error(e))
+
+        future.add_done_callback(done)
+
+    def _now_cancelled_by(self, cancel: Callable[[], Any]) -> None:
+        with self._lock:
+            self._cancel = cancel
+            cancelled = self._cancelled
+        if cancelled:
+            cancel()
+
+    def goes_on_as(self, other: Question) -> None:
+        """Whoever cancels this question cancels the other."""
+        self._now_cancelled_by(other.cancel)
+
+    def cancel(self) -> None:
+        """Gives up asking."""
+        with self._lock:
+            self._cancelled = True
+            cancel = self._cancel
+        cancel()
 
 
 def result_of(future: Any) -> Any:

@@ -8,6 +8,8 @@ their parts of a step by the worker service.
 
 from __future__ import annotations
 
+import logging
+import os
 import secrets
 import threading
 import weakref
@@ -15,19 +17,22 @@ from collections.abc import Iterable
 from typing import Any
 
 from weft import proto
-from weft.distributed import links, remote_master, rpc
+from weft.distributed import addresses, links, remote_master, rpc
 from weft.distributed.cluster_master import ClusterMaster
 from weft.distributed.cluster_spec import ClusterSpec
+from weft.distributed.credentials import Credentials, credentials_of
 from weft.distributed.group_leader import GroupLeader, collectives_of
+from weft.distributed.limits import Limits
 from weft.distributed.link_steps import Served
 from weft.distributed.master import Master
-from weft.distributed.peers import WEFT, Peers, described
+from weft.distributed.peers import WEFT, Peers, described, name_of_server
 from weft.distributed.worker import Worker, WorkerService
 from weft.framework import errors
 from weft.framework.export import export
 from weft.runtime.devices import Device, local_devices
 from weft.runtime.resources import ResourceStore
 
+_log = logging.getLogger("tensorflow")
 _servers: dict[str, Server] = {}  # by address
 _lock = threading.Lock()
 
@@ -74,22 +79,17 @@ def _server_def(
     return out
 
 
-def _check_apart(cluster: Any) -> None:
-    """Two tasks do not share an address."""
-    tasks: dict[str, str] = {}
-    for job in cluster.job:
-        for index, address in sorted(job.tasks.items()):
-            task = f"/job:{job.name}/task:{index}"
-            other = tasks.setdefault(address, task)
-            if other != task and not address.endswith(":0"):
-                raise errors.InvalidArgumentError(
-                    None, None, f"Two tasks of the cluster claim {address}: {other} and {task}."
-                )
-
-
 @export("train.Server")
 class Server:
-    """A task: its devices, and the state of its variables."""
+    """A task: its devices, and the state of its variables.
+
+    Args:
+      credentials: who may talk to it, and who it is to others: a `weft.distributed.Credentials`, or a folder with
+        them; those of the environment (WEFT_CREDENTIALS) where none are given.
+      limits: how much it takes from clients: a `weft.distributed.Limits`.
+      listen: the address to listen at, where the one of the cluster is not this machine's own (a service, a
+        forwarded port); WEFT_LISTEN where none is given.
+    """
 
     def __init__(
         self,
@@ -99,7 +99,13 @@ class Server:
         protocol: str | None = None,
         config: Any = None,
         start: bool = True,
+        *,
+        credentials: Any = None,
+        limits: Limits | None = None,
+        listen: str | None = None,
     ):
+        self.credentials = credentials_of(credentials)
+        self.limits = limits if limits is not None else Limits()
         self._def = _server_def(server_or_cluster_def, job_name, task_index, protocol, config)
         if self._def.protocol != "grpc":
             raise errors.NotFoundError(
@@ -111,25 +117,17 @@ class Server:
         # Tells this life of the task from its others: state does not outlive a server.
         self.incarnation = secrets.randbits(63)
         self._stopped = threading.Event()
-        spec = ClusterSpec(self._def.cluster)
-        _check_apart(self._def.cluster)
-        wanted = spec.task_address(*self.task)
-        host, _, port = wanted.rpartition(":")
-        if not port.isdigit():
-            raise errors.InvalidArgumentError(
-                None, None, f"Could not parse port for local server from {wanted!r}."
-            )
-        try:
-            self._listener = rpc.Listener(host, int(port))
-        except (OSError, RuntimeError) as e:
-            raise errors.UnknownError(
-                None, None, f"Could not start gRPC server at {wanted}: {e}"
-            ) from None
-        self.address = f"{host or 'localhost'}:{self._listener.port}"
+        wanted = self._own_address()
+        addresses.check_cluster(self._def.cluster)
+        host, port = addresses.split(wanted)
+        self._listener = self._listening(
+            wanted, listen or os.environ.get("WEFT_LISTEN") or host, port
+        )
+        self.address = f"{wanted.rpartition(':')[0] or 'localhost'}:{self._listener.port}"
         for job in self._def.cluster.job:
             if job.name == self._def.job_name:
                 job.tasks[self._def.task_index] = self.address
-        self.peers = self.peers_of(self._def.cluster)
+        self.peers = self.peers_of(self._def.cluster, own=True)
         self._links: links.LinkListener | None = None
         self.description = WEFT  # of its devices, to other tasks
         self.leader = GroupLeader(self.address)
@@ -140,6 +138,55 @@ class Server:
         self._listener.serve("tensorflow.WorkerService", WorkerService(self.worker))
         if start:
             self.start()
+
+    def _own_address(self) -> str:
+        """The address that the cluster has for this task."""
+        job, index = self.task
+        tasks = {j.name: j.tasks for j in self._def.cluster.job}
+        if job not in tasks:
+            raise errors.InternalError(None, None, f'Job "{job}" was not defined in cluster')
+        if index not in tasks[job]:
+            raise errors.InvalidArgumentError(
+                None, None, f'Task {index} was not defined in job "{job}"'
+            )
+        if not tasks[job][index].rpartition(":")[2].isdigit():
+            raise errors.InvalidArgumentError(
+                None, None, f'Could not parse port for local server from "{tasks[job][index]}".'
+            )
+        return tasks[job][index]
+
+    def _listening(self, wanted: str, host: str, port: int) -> rpc.Listener:
+        """What listens at an address, at all that a host's name stands for."""
+        name = "/job:%s/task:%d" % self.task
+        try:
+            numbers = addresses.numbers_of(host)
+            listener = rpc.Listener(numbers, port, self.credentials, self.limits.message_bytes)
+        except errors.UnavailableError as e:
+            raise errors.UnknownError(
+                None, None, f"Could not start gRPC server for {name} at {wanted}: {e.message}"
+            ) from None
+        except OSError as e:
+            there = name_of_server(wanted, self.credentials)
+            why = f"the server of {there} has the address" if there else str(e)
+            raise errors.UnknownError(
+                None, None, f"Could not start gRPC server for {name} at {wanted}: {why}"
+            ) from None
+        reachable = [n for n in numbers if not addresses.is_loopback(n)]
+        if reachable and self.credentials is None:
+            _log.warning(
+                "The server of %s listens at %s without credentials: anyone who reaches it can run code in it.",
+                name,
+                ", ".join(addresses.bound(n, listener.port) for n in reachable),
+            )
+        elif not reachable and host not in ("", "localhost", *numbers):
+            _log.warning(
+                "The name %s of %s means %s on this machine: no other can reach it. WEFT_LISTEN names another "
+                "address to listen at.",
+                host,
+                name,
+                ", ".join(numbers),
+            )
+        return listener
 
     def forget(self, containers: list[str], filters: Iterable[str]) -> None:
         """Ends the sessions of this process, and makes the tasks of the cluster forget the state of some
@@ -153,9 +200,9 @@ class Server:
             except errors.UnavailableError:
                 pass  # a task that is gone has forgotten
 
-    def peers_of(self, cluster: Any) -> Peers:
+    def peers_of(self, cluster: Any, own: bool = False) -> Peers:
         """The tasks of a cluster as this server reaches them."""
-        return Peers(cluster, self._worker_at)
+        return Peers(cluster, self._worker_at, self.credentials, own)
 
     def _worker_at(self, address: str) -> Worker | None:
         """The worker at an address, if it is of this process."""
@@ -342,7 +389,7 @@ class RemoteTarget:
 
     def __init__(self, name: str, config: Any):
         self.config = config
-        self.master = remote_master.RemoteMaster(name, config)
+        self.master = remote_master.RemoteMaster(name, config, _credentials_at(_address(name)))
         self.main_store = self.master.main_store
 
     @property
@@ -372,6 +419,15 @@ class ClusterTarget:
         self.master.close()
 
 
+def _credentials_at(address: str) -> Credentials | None:
+    """What a session shows to a server: what the servers of this process in the same cluster do, else what the
+    environment says."""
+    for server in list(_servers.values()):
+        if address in server.peers.addresses.values():
+            return server.credentials
+    return credentials_of(None)
+
+
 class _Ended:
     """The master of a session that was ended by a reset."""
 
@@ -388,6 +444,7 @@ class _Ended:
 
 def find(name: str, config: Any) -> Any:
     """The target of a session at a server: reached directly where it is of this process."""
+    addresses.split(_address(name))
     server = _servers.get(_address(name))
     if server is None or (config is not None and config.rpc_options.use_rpc_for_inprocess_master):
         return RemoteTarget(name, config)
@@ -401,7 +458,7 @@ def reset(name: str, containers: Any, config: Any = None) -> None:
     server = _servers.get(_address(name))
     if server is None:
         limit = config.operation_timeout_in_ms if config is not None else 0
-        remote_master.reset(name, containers, filters, limit)
+        remote_master.reset(name, containers, filters, limit, _credentials_at(_address(name)))
     else:
         server.master.forget(containers, filters)
 

@@ -15,6 +15,8 @@ import weft.ops.datasets.iterators
 import weft.ops.datasets.mapping
 import weft.ops.datasets.selection
 import weft.ops.datasets.sources
+import weft.ops.datasets.sql
+import weft.ops.datasets.statistics
 import weft.ops.flow.older_handles
 import weft.ops.flow.optional
 import weft.ops.flow.remote_call

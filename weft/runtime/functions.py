@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 import weakref
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -133,24 +134,28 @@ class FunctionPrograms:
         return not self._why_function(name)
 
     def stateful_op(self, name: str) -> str:
-        """The type of the first operation of a function, or of one that it calls, whose state lies outside of it, so
-        that saving what calls it saves too little; "" where there is none."""
-        seen, rest = set(), [name]
+        """The type of an operation of a function, or of one that it calls, whose state lies outside of it, so that
+        saving what calls it saves too little; "" where there is none."""
+        for op in self._stateful_ops([name]):
+            kind = op._decl.name
+            if kind not in _AS_STATELESS and not kind.endswith(("Dataset", "DatasetV2")):
+                return kind
+        return ""
+
+    def restart_random(self, names: list[str], resources: Any) -> None:
+        """Has the operations of functions, and of those that they call, draw random numbers from the beginning."""
+        resources.restart_random(set(self._stateful_ops(names)))
+
+    def _stateful_ops(self, names: list[str]) -> Iterator[Operation]:
+        seen, rest = set(), list(names)
         while rest:
             name = rest.pop()
-            if name in seen:
-                continue
-            seen.add(name)
-            for node in self.program(name).nodes:
-                kind = node.decl.name
-                if (
-                    node.decl.stateful
-                    and kind not in _AS_STATELESS
-                    and not kind.endswith(("Dataset", "DatasetV2"))
-                ):
-                    return kind
-                rest += called_functions(node.op)
-        return ""
+            if name not in seen:
+                seen.add(name)
+                for node in self.program(name).nodes:
+                    if node.decl.stateful:
+                        yield node.op
+                    rest += called_functions(node.op)
 
     def _why_function(self, name: str) -> str:
         try:

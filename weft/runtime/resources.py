@@ -6,6 +6,8 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from weft.engine.cell import restart
+
 DEFAULT_CONTAINER = "localhost"
 
 
@@ -67,6 +69,12 @@ class ResourceStore:
             if not containers:
                 self.random.clear()
             self.epoch += 1
+
+    def restart_random(self, ops: set[Any]) -> None:
+        """Has operations draw random numbers from the beginning."""
+        with self.lock:
+            for op in ops & self.random.keys():
+                restart(self.random[op])
 
     def items(self) -> dict[tuple[str, str, str], Any]:
         with self.lock:

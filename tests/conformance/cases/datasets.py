@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import sqlite3
 import tempfile
 import zlib
 
@@ -952,6 +953,104 @@ def unchanged(g, call):
     made = g.raw.TakeDataset(input_dataset=asserted, count=int64(g, 1), **scalars(g).attrs)
     for step in scalars(g).walk(made, 1):
         yield step
+
+
+@for_both_forms("SqlDataset")
+def rows_of_a_query(g, call):
+    handle, path = tempfile.mkstemp(suffix=".sqlite3")
+    os.close(handle)
+    base = sqlite3.connect(path)
+    base.execute("CREATE TABLE t (a, b, c)")
+    base.executemany("INSERT INTO t VALUES (?, ?, ?)", SQL_ROWS)
+    base.commit()
+    base.close()
+
+    def of(query, *types, **named):
+        elements = Elements(g, *[(t, named.get("shape", [])) for t in types])
+        made = call(
+            "SqlDataset",
+            driver_name=text(g, named.get("driver", b"sqlite")),
+            data_source_name=text(g, named.get("path", path.encode())),
+            query=text(g, query),
+            **elements.attrs,
+        )
+        return elements, made
+
+    for types in (("string", "int64", "float64"), ("string", "int32", "string"), ("bool",) * 3):
+        elements, made = of(b"SELECT a, b, c FROM t ORDER BY b", *types)
+        for step in elements.walk(made, len(SQL_ROWS)):
+            yield step
+    elements, made = of(b"SELECT c, a, c FROM t ORDER BY b", "uint8", "int8", "int16")
+    for step in elements.walk(made, len(SQL_ROWS)):
+        yield step
+    for query, error in (
+        (b"SELECT nothing FROM t", "UnknownError"),
+        (b"SELEKT", "UnknownError"),
+        (b"SELECT a, b FROM t", "InvalidArgumentError"),
+    ):
+        elements, made = of(query, "string")
+        for step in elements.walk(made, 0, end=error):
+            yield step
+    for named in (dict(driver=b"mysql"), dict(shape=[1])):
+        elements, made = of(b"SELECT a FROM t", "string", **named)
+        it = g.raw.IteratorV2(shared_name=g.fresh_name(), container="", **elements.attrs)
+        yield g.run(g.raw.MakeIterator(dataset=made, iterator=it), error="InvalidArgumentError")
+
+
+SQL_ROWS = [
+    ("name", 1, 2.5),
+    (None, 2, None),
+    ("12 and more", 3, "7.75x"),
+    (b"a\0b", 4, 200),
+    ("", 5, "-3"),
+]
+
+
+@for_both_forms("StatsAggregatorHandle", "StatsAggregatorSummary", "SetStatsAggregatorDataset")
+def statistics(g, call):
+    gathers = call("StatsAggregatorHandle", shared_name=g.fresh_name())
+    dataset = call(
+        "BytesProducedStatsDataset",
+        input_dataset=slices(g, ([[1, 2], [3, 4], [5, 6]], "int32")),
+        tag=text(g, b"bytes"),
+        **Elements(g, ("int32", [2])).attrs,
+    )
+    dataset = call(
+        "SetStatsAggregatorDataset",
+        input_dataset=dataset,
+        stats_aggregator=gathers,
+        tag=text(g, b"mine"),
+        counter_prefix=text(g, b""),
+        **Elements(g, ("int32", [2])).attrs,
+    )
+    summary = call("StatsAggregatorSummary", iterator=gathers)
+    yield g.run(summary)
+    for step in Elements(g, ("int32", [2])).walk(dataset, 3):
+        yield step
+    yield g.run(summary)
+
+
+@for_both_forms("ThreadPoolHandle", "ThreadPoolDataset")
+def thread_pools(g, call):
+    for threads, error in ((2, None), (0, "InvalidArgumentError")):
+        pool = call(
+            "ThreadPoolHandle",
+            num_threads=threads,
+            display_name="mine",
+            shared_name=g.fresh_name(),
+        )
+        made = call(
+            "ThreadPoolDataset",
+            input_dataset=numbers(g, 2),
+            thread_pool=pool,
+            **scalars(g).attrs,
+        )
+        if error is None:
+            for step in scalars(g).walk(made, 2):
+                yield step
+            continue
+        it = g.raw.IteratorV2(shared_name=g.fresh_name(), container="", **scalars(g).attrs)
+        yield g.run(g.raw.MakeIterator(dataset=made, iterator=it), error=error)
 
 
 @declare("ModelDataset", "OptimizeDataset")

@@ -18,6 +18,7 @@ from weft.data.readers import (  # noqa: F401
     make_csv_dataset,
     rejection_resample,
 )
+from weft.data.statistics import bytes_produced_stats, latency_stats  # noqa: F401
 from weft.data.transformations import (  # noqa: F401
     Counter,
     RandomDataset,
@@ -31,7 +32,6 @@ from weft.data.transformations import (  # noqa: F401
     group_by_reducer,
     group_by_window,
     ignore_errors,
-    latency_stats,
     map_and_batch,
     parallel_interleave,
     parse_example_dataset,

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from weft.framework import errors
+from weft.framework.shape_rules import text
 from weft.ops.datasets.block import Block, Element, as_column, joined
 from weft.ops.datasets.dataset import (
     INFINITE,
@@ -33,9 +34,9 @@ def _stacked(i: int, column: Any) -> np.ndarray:
     if type(column) is np.ndarray:
         return column
     first = column[0]
-    for part in column:
+    for row, part in enumerate(column):
         if np.shape(part) != np.shape(first):
-            raise _mismatch(i, first, part)
+            raise _mismatch(i, first, row, part)
     array = np.empty((len(column), *np.shape(first)), object)
     for row, part in enumerate(column):
         array[row] = part if np.ndim(part) else _item(part)
@@ -46,10 +47,10 @@ def _item(value: Any) -> Any:
     return value.item() if isinstance(value, np.ndarray) else value
 
 
-def _mismatch(i: int, first: Any, other: Any) -> Exception:
+def _mismatch(i: int, first: Any, row: int, other: Any) -> Exception:
     return invalid(
-        "Cannot batch tensors with different shapes in component "
-        f"{i}. First element had shape {list(np.shape(first))} and a later one had shape {list(np.shape(other))}."
+        f"Cannot batch tensors with different shapes in component {i}. First element had shape "
+        f"{text(np.shape(first))} and element {row} had shape {text(np.shape(other))}."
     )
 
 
@@ -127,10 +128,13 @@ def _padded(elements: Block, shapes: list[np.ndarray], fillers: list[Any]) -> El
         dtype = first.dtype if isinstance(first, np.ndarray) else object
         array: Any = np.empty((len(parts), *full), dtype)
         array[...] = _item(filler)
-        for row, part in enumerate(parts):
-            array[(row, *(slice(n) for n in np.shape(part)))] = (
-                part if np.ndim(part) else _item(part)
-            )
+        if rank == 1:
+            array[np.arange(full[0]) < np.array(sizes)] = np.concatenate(parts)
+        else:
+            for row, part in enumerate(parts):
+                array[(row, *(slice(n) for n in np.shape(part)))] = (
+                    part if np.ndim(part) else _item(part)
+                )
         out.append(array)
     return out
 
@@ -142,6 +146,11 @@ def _padded_batches(
     padding_values: list[Any],
     drop_remainder: Any,
 ) -> Dataset:
+    for i, shape in enumerate(padded_shapes):
+        if (shape < -1).any():
+            raise invalid(
+                f"Padded shapes must be at least -1, but that of component {i} is {shape.tolist()}."
+            )
     return batches(
         int(batch_size),
         bool(drop_remainder),

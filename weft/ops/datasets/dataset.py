@@ -10,9 +10,9 @@ needs; see `saving.py`.
 
 from __future__ import annotations
 
+import contextvars
 import functools
 import threading
-import weakref
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +25,13 @@ from weft.ops.datasets.block import Block, Element, row_of
 
 INFINITE, UNKNOWN = -1, -2
 
+# The kinds of the datasets that a walk is begun for, that of the iterator first.
+path: contextvars.ContextVar[tuple[str, ...]] = contextvars.ContextVar("path", default=())
+
+
+# The step that waits for the elements, in its own thread.
+current_step: contextvars.ContextVar[Any] = contextvars.ContextVar("current_step", default=None)
+
 
 class End(Exception):
     """There are no more elements."""
@@ -35,9 +42,12 @@ class Run:
 
     def __init__(self, functions: Any, resources: Any):
         self._functions, self._resources = functions, resources
+        self.measure: Callable[[str, float], None] | None = None  # takes statistics
+        self.around: Callable[..., Walk] | None = None  # begins each walk in place of itself
+        self.threads = 0  # that functions are called by at most, where it is said
         self.sloppy = False  # whether elements may overtake each other
         self._cancelled = False
-        self._waiting: weakref.WeakSet[Any] = weakref.WeakSet()  # what has a method `cancel`
+        self._waiting: list[threading.Condition] = []
         self._lock = threading.Lock()
         self._once: dict[Any, Any] = {}
 
@@ -59,6 +69,12 @@ class Run:
         """The type of an operation of a function with state outside of it; "" where there is none."""
         return self._functions.stateful_op(name)
 
+    def begin(self, dataset: Dataset) -> Walk:
+        """The walk of an iterator: random numbers in functions come from the beginning."""
+        names = [name for part in dataset.all_inputs() for name in part.functions]
+        self._functions.restart_random(names, self._resources)
+        return dataset.walk(self)
+
     def has_state(self, dataset: Dataset) -> bool:
         """Whether somebody might notice how far a dataset was read."""
         return any(self.stateful_op(name) for d in dataset.all_inputs() for name in d.functions)
@@ -70,21 +86,27 @@ class Run:
                 self._once[key] = make()
             return self._once[key]
 
-    def wake_when_cancelled(self, waiting: Any) -> None:
-        """Something that waits, and has to know when the run is over."""
-        with self._lock:
-            self._waiting.add(waiting)
-            if not self._cancelled:
-                return
-        waiting.cancel()
+    def wait(self, condition: threading.Condition) -> None:
+        """Waits on a condition, which the caller holds; raises an error once the run, or the step that waits for an
+        element, is over."""
+        self._waiting.append(condition)
+        try:
+            self.check()
+            step = current_step.get()
+            if step is None:
+                condition.wait()
+            else:
+                step.wait(condition)
+            self.check()
+        finally:
+            self._waiting.remove(condition)
 
     def cancel(self) -> None:
         """Ends what waits; walks raise CancelledError from now on."""
-        with self._lock:
-            self._cancelled = True
-            waiting = list(self._waiting)
-        for item in waiting:
-            item.cancel()
+        self._cancelled = True
+        for condition in list(self._waiting):
+            with condition:
+                condition.notify_all()
 
     def check(self) -> None:
         """Called in loops that may be long: raises CancelledError once the run is over."""
@@ -99,7 +121,7 @@ class Place:
     what has the methods of `Kept`, and lists, tuples, dicts, sets and deques of these.
     """
 
-    __slots__ = ("__dict__", "_made", "_sources", "run")
+    __slots__ = ("__dict__", "_made", "_path", "_sources", "run")
 
     def __init__(
         self,
@@ -109,15 +131,21 @@ class Place:
         **attributes: Any,
     ):
         self.run, self._sources, self._made = run, sources, made
+        self._path = path.get()
         self.__dict__.update(attributes)
 
     def begin(self, recipe: int | list[Any] = 0) -> Walk:
         """Begins a walk: over the source of a number, or over what `made` makes of a list."""
         if isinstance(recipe, list):
             assert self._made is not None
-            walk = self._made(recipe)(self.run)
+            begin = self._made(recipe)
         else:
-            walk = self._sources[recipe](self.run)
+            begin = self._sources[recipe]
+        token = path.set(self._path)
+        try:
+            walk = begin(self.run)
+        finally:
+            path.reset(token)
         walk.recipe = recipe
         return walk
 
@@ -228,7 +256,15 @@ class Dataset:
 
     def walk(self, run: Run) -> Walk:
         """Begins at the first element."""
-        walk = self._walk(run)
+        token = path.set((*path.get(), self.kind))
+        try:
+            walk = (
+                self._walk(run)
+                if not (run.around and self.kind)
+                else run.around(self.kind, self._walk, run)
+            )
+        finally:
+            path.reset(token)
         walk.kind = walk.kind or self.kind
         return walk
 

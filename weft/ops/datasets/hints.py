@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import time
+from collections.abc import Callable
 from typing import Any
 
 from weft.framework import errors
@@ -16,7 +18,13 @@ from weft.ops.datasets.dataset import (
     Walk,
     as_dataset,
     dataset_op,
+    invalid,
+    path,
 )
+from weft.ops.datasets.statistics import timed_everywhere
+from weft.ops.queues.handles import held
+
+_MOST_THREADS = 65536
 
 
 def _unchanged(ctx: Any, input_dataset: Any, *rest: Any) -> Dataset:
@@ -27,11 +35,7 @@ def _unchanged(ctx: Any, input_dataset: Any, *rest: Any) -> Dataset:
 for _name, _args, _attrs, _old in (
     ("ModelDataset", "", "algorithm: int = 0; cpu_budget: int = 0", False),
     ("MaxIntraOpParallelismDataset", "max_intra_op_parallelism: int64", "", True),
-    ("PrivateThreadPoolDataset", "num_threads: int64", "", True),
     ("NonSerializableDataset", "", "", True),
-    ("BytesProducedStatsDataset", "tag: string", "", True),
-    ("LatencyStatsDataset", "tag: string", "", True),
-    ("AssertNextDataset", "transformations: string", "", True),
 ):
     dataset_op(
         _name, ", ".join(["input_dataset: variant", *filter(None, [_args])]), _attrs, old=_old
@@ -44,16 +48,101 @@ for _name, _args, _attrs, _old in (
     "optimization_configs: list(string) = []",
 )
 def optimize_dataset(ctx, input_dataset, optimizations):
-    """The elements as they are, but for `make_sloppy`: what is ready may overtake what is not."""
+    """The elements as they are. With `make_sloppy` what is ready may overtake what is not, with `latency_all_edges`
+    the time that elements take is measured."""
     source = as_dataset(input_dataset)
-    if b"make_sloppy" not in optimizations.tolist():
-        return source
+    wanted = set(optimizations.tolist())
+
+    def tell(run: Run) -> None:
+        run.sloppy = run.sloppy or b"make_sloppy" in wanted
+        if b"latency_all_edges" in wanted:
+            run.around = timed_everywhere
+
+    return _told(source, tell) if wanted & {b"make_sloppy", b"latency_all_edges"} else source
+
+
+def _told(source: Dataset, tell: Callable[[Run], None]) -> Dataset:
+    """A dataset whose walks tell the run something before they begin."""
 
     def walk(run: Run) -> Walk:
-        run.sloppy = True
+        tell(run)
         return source.walk(run)
 
-    return Dataset(walk, source.cardinality, "OptimizeDataset")
+    return Dataset(walk, source.cardinality)
+
+
+def _with_threads(source: Dataset, count: int) -> Dataset:
+    if not 1 <= count < _MOST_THREADS:
+        raise invalid(f"`num_threads` must be >= 1 and < {_MOST_THREADS}, got {count}")
+
+    def tell(run: Run) -> None:
+        run.threads = count
+
+    return _told(source, tell)
+
+
+@dataset_op("PrivateThreadPoolDataset", "input_dataset: variant, num_threads: int64", old=True)
+def private_thread_pool_dataset(ctx, input_dataset, num_threads):
+    """The elements as they are; so many threads at most call functions on them."""
+    return _with_threads(as_dataset(input_dataset), int(num_threads))
+
+
+class ThreadPool:
+    """How many threads call functions on the elements of datasets."""
+
+    def __init__(self, threads: int):
+        self.threads = threads
+
+
+def _thread_pool(ctx, *, num_threads, container, shared_name):
+    """A number of threads by a name."""
+    name = shared_name or ctx.op.name
+    return ctx.resources.get_or_create(
+        "thread pool", container, name, lambda: ThreadPool(num_threads)
+    )
+
+
+for _prefix in ("", "Experimental"):
+    _decl = op(
+        f"{_prefix}ThreadPoolHandle",
+        "-> handle: resource",
+        "num_threads: int; max_intra_op_parallelism: int = 1; display_name: string; container: string = ''; "
+        "shared_name: string = ''",
+        host=True,
+        stateful=True,
+    )(_thread_pool)
+    _decl.shape(lambda: ())
+    _decl.not_differentiable()
+
+
+@dataset_op(
+    "ThreadPoolDataset", "input_dataset: variant, thread_pool: resource", old=True, stateful=True
+)
+def thread_pool_dataset(ctx, input_dataset, thread_pool):
+    """The elements as they are; the threads of a pool call functions on them."""
+    return _with_threads(as_dataset(input_dataset), held(thread_pool, ThreadPool).threads)
+
+
+@dataset_op("AssertNextDataset", "input_dataset: variant, transformations: string", old=True)
+def assert_next_dataset(ctx, input_dataset, transformations):
+    """The elements as they are; InvalidArgumentError unless these datasets are made of this one, in this order."""
+    source = as_dataset(input_dataset)
+    wanted = [name.decode() for name in transformations.reshape(-1).tolist()]
+
+    def walk(run: Run) -> Walk:
+        found = [re.sub(r"Dataset(?=V?\d*$)", "", kind) for kind in path.get()[-2::-1] if kind]
+        if len(found) < len(wanted):
+            raise invalid(
+                f"Asserted next {len(wanted)} transformations but encountered only {len(found)}."
+            )
+        for i, (name, other) in enumerate(zip(wanted, found)):
+            if name != other:
+                raise invalid(
+                    f"Asserted {name} transformation at offset {i} but encountered {other} transformation instead."
+                )
+        return source.walk(run)
+
+    return Dataset(walk, source.cardinality, "AssertNextDataset")
 
 
 @dataset_op("IgnoreErrorsDataset", "input_dataset: variant", old=True)

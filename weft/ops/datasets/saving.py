@@ -18,8 +18,15 @@ from weft.framework import errors
 from weft.framework.tensor_proto import make_ndarray, make_tensor_proto
 from weft.ops.datasets.batching import of_rows
 from weft.ops.datasets.dataset import Dataset, End, Place, Run, Walk, invalid
+from weft.ops.flow.optional import Optional
+from weft.ops.ragged.variant import EncodedRagged
 
 TYPE_NAME = "weft.Iterator"
+# Variants that are part of elements: their class, what they consist of, and how they are made of that.
+_VARIANTS: dict[str, tuple[type, Callable[[Any], Any], Callable[[Any], Any]]] = {
+    "ragged": (EncodedRagged, lambda v: [v.splits, v.values], lambda parts: EncodedRagged(*parts)),
+    "optional": (Optional, lambda v: v.components, Optional),
+}
 _AS_ARRAY = 16  # numbers of a list: so many or more become a tensor
 
 
@@ -137,6 +144,9 @@ class _Freezer:
             return {"error": [value.error_code, value.message]}
         if isinstance(value, Dataset) and value.elements is not None:
             return {"rows": self._list(value.elements)}
+        for tag, (kind, parts, _) in _VARIANTS.items():
+            if isinstance(value, kind):
+                return {tag: self(parts(value))}
         if isinstance(value, Kept):
             return {"kept": value.saved(self)}
         raise errors.UnimplementedError(
@@ -223,4 +233,6 @@ class _Thawer:
                 raise ValueError("the state does not fit")
             now.restore(self.value(rest, place))
             return now
+        if tag in _VARIANTS:
+            return _VARIANTS[tag][2](self.value(rest, place))
         return _COLLECTIONS[tag](self.value(rest, place))

@@ -10,7 +10,7 @@ from weft.framework.export import export
 from weft.framework.shape_rules import Shape, compatible, merge
 from weft.framework.tensor import Tensor
 from weft.framework.tensor_shape import TensorShape, as_shape
-from weft.framework.type_spec import TensorSpec, TypeSpec
+from weft.framework.type_spec import TensorSpec, TypeSpec, register_type_spec_from_value_converter
 from weft.ops.by_name import raw
 from weft.ops.flow.tensor_array_eager import EagerArray
 from weft.ops.flow.tensor_array_handles import HandleArray
@@ -279,3 +279,8 @@ class TensorArraySpec(TypeSpec):
         return TensorArraySpec(
             value.element_shape, value.dtype, value._dynamic_size, value._infer_shape
         )
+
+
+register_type_spec_from_value_converter(
+    TensorArray, TensorArraySpec.from_value, allow_subclass=True
+)
