@@ -41,6 +41,11 @@ def test_a_task_that_freezes_is_given_up(tmp_path, monkeypatch):
                 with pytest.raises(tf.errors.DeadlineExceededError):
                     sess.run(waits, options=tf.RunOptions(timeout_in_ms=2500))
                 ps.signal(signal.SIGSTOP)
+                for fetch in (y, v + 2.0):
+                    began = time.monotonic()
+                    with pytest.raises(tf.errors.DeadlineExceededError):
+                        sess.run(fetch, options=tf.RunOptions(timeout_in_ms=300))
+                    assert 0.29 < time.monotonic() - began < 0.7
                 began = time.monotonic()
                 for session, fetch in ((sess, y), (direct, tf.constant(2))):
                     with pytest.raises(tf.errors.UnavailableError):
