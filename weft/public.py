@@ -219,5 +219,9 @@ for _name, _module in (
     ("cifar100", "cifar"),
 ):
     lazy(f"keras.datasets.{_name}", f"weft.datasets.{_module}")
+for _space in ("distribute.experimental", "compat.v2.distribute"):
+    lazy(_space, "weft.distribute")
+for _space in ("contrib.distribute", "compat.v2.distribute.experimental"):
+    lazy(_space, "weft.distribute")
 lazy("keras.utils", "weft.datasets.cache")
 lazy("contrib.eager", "weft.train.eager_saver")

@@ -18,6 +18,8 @@ import numpy as np
 from weft.engine.namespace import load_jax
 
 _CONNECT = 60  # seconds that processes have to come together
+# Seconds without a sign of life after which the service would end the others: they must have given up before.
+_HEARTBEAT = 600
 
 
 def start_meeting(address: str, processes: int) -> Any:
@@ -26,7 +28,7 @@ def start_meeting(address: str, processes: int) -> Any:
     from jaxlib import _jax
 
     return _jax.get_distributed_runtime_service(
-        address, processes, heartbeat_timeout=2 * _CONNECT, shutdown_timeout=_CONNECT
+        address, processes, heartbeat_timeout=_HEARTBEAT, shutdown_timeout=_CONNECT
     )
 
 
@@ -43,7 +45,7 @@ class Clique:
             rank,
             init_timeout=_CONNECT,
             shutdown_timeout=_CONNECT,
-            heartbeat_timeout=2 * _CONNECT,
+            heartbeat_timeout=_HEARTBEAT,
             shutdown_on_destruction=False,
         )
         meeting.connect()
@@ -53,6 +55,8 @@ class Clique:
             num_nodes=processes,
             collectives=_jax.make_gloo_tcp_collectives(meeting, hostname=host),
             num_devices=1,
+            get_local_topology_timeout_minutes=1,
+            get_global_topology_timeout_minutes=1,
         )
         devices: list[Any] = self._client.devices()  # type: ignore[attr-defined]
         devices.sort(key=lambda d: d.process_index)

@@ -106,7 +106,8 @@ def find(space: str, name: str, module_name: str) -> Any:
         return item
     below = f"{space}.{name}" if space else name
     module = sys.modules.get(f"weft.{below}")
-    if module is not None:
+    # A module that another thread is importing has not all of its names yet: the import below waits for it.
+    if module is not None and not getattr(module.__spec__, "_initializing", False):
         return module
     try:
         importlib.import_module(f"weft.{below}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from weft.framework import conversion, dtypes
+from weft.framework import context, conversion, dtypes
 from weft.framework.export import export
 from weft.framework.graph import control_dependencies
 from weft.framework.graph_keys import GraphKeys
@@ -80,6 +80,8 @@ def compute_weighted_loss(
 ) -> Any:
     """Returns the losses times their weights, reduced, and adds it to a collection."""
     Reduction.validate(reduction)
+    # Strategies and optimizers ask how losses of replicas become one.
+    context.get_default_graph()._extras["last loss reduction"] = reduction
     with name_scope(scope, "weighted_loss", (losses, weights)):
         check = assert_broadcastable(weights, losses)
         with control_dependencies([] if check is None else [check]):

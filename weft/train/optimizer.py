@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import weft as tf
-from weft.framework import context, conversion, dtypes, nest
+from weft.framework import context, conversion, dtypes, nest, replication
 from weft.framework.export import export
 from weft.framework.func_graph import init_scope
 from weft.framework.graph_keys import GraphKeys
@@ -16,6 +16,7 @@ from weft.framework.tensor import Tensor
 from weft.framework.trackable import Trackable, TrackableReference
 from weft.ops.by_name import raw
 from weft.train import slot_creator
+from weft.train.slot_creator import beside
 from weft.variables.base import Variable, VariableV1
 from weft.variables.resource import BaseResourceVariable, is_resource_variable
 
@@ -27,7 +28,11 @@ def sum_repeated_rows(values: Any, indices: Any) -> tuple[Any, Any]:
 
 
 def _key_of(variable: Any) -> Any:
-    """What a variable's slots are found by."""
+    """What a variable's slots are found by: those of a distributed variable belong to the whole."""
+    container = getattr(variable, "_distributed_container", None)
+    if container is not None:
+        variable = container()
+    variable = getattr(variable, "primary", variable)
     if hasattr(variable, "op") and getattr(variable, "_in_graph_mode", True):
         return variable.op.graph, variable.op.name
     return variable._unique_id
@@ -190,6 +195,7 @@ class Optimizer(Trackable):
                 f"Not {gate_gradients}"
             )
         self._assert_valid_dtypes([loss])
+        loss = _scaled(loss)
         if grad_loss is not None:
             self._assert_valid_dtypes([grad_loss])
         graph = context.get_default_graph()
@@ -222,7 +228,7 @@ class Optimizer(Trackable):
         with tf.GradientTape() as tape:
             if var_list is not None:
                 tape.watch(var_list)
-            value = loss()
+            value = _scaled(loss())
         if var_list is None:
             var_list = tape.watched_variables()
         with tf.control_dependencies([value]):
@@ -236,6 +242,8 @@ class Optimizer(Trackable):
         grads_and_vars = tuple(grads_and_vars)
         if not grads_and_vars:
             raise ValueError("No variables provided.")
+        if replication.role() is not None:
+            return self._apply_in_all_replicas(grads_and_vars, global_step, name)
         updates = []
         for gradient, variable in grads_and_vars:
             if gradient is not None:
@@ -260,21 +268,73 @@ class Optimizer(Trackable):
                 with tf.control_dependencies([self._finish(update_ops, "update")]):
                     with tf.colocate_with(global_step):
                         applied = _count_step(global_step, scope)
-        if context.executing_eagerly():
-            return applied
-        if isinstance(applied, Tensor):
-            applied = applied.op
-        train_ops = context.get_default_graph().get_collection_ref(GraphKeys.TRAIN_OP)
-        if applied not in train_ops:
-            train_ops.append(applied)
-        return applied
+        return _noted(applied)
+
+    def _apply_in_all_replicas(
+        self, grads_and_vars: tuple[Any, ...], global_step: Any, name: str | None
+    ) -> Any:
+        """Applies the sums of the gradients that all replicas have."""
+        replica = replication.replica()
+        if replica is None:
+            raise RuntimeError(
+                "Use `_distributed_apply()` instead of `apply_gradients()` in a cross-replica context."
+            )
+        found = [(_gradient_of(g), v) for g, v in grads_and_vars if g is not None]
+        if not found:
+            raise ValueError(
+                f"No gradients provided for any variable: {[str(v) for _, v in grads_and_vars]}."
+            )
+        return replica.merge_call(self._distributed_apply, args=(found, global_step, name))
+
+    def _distributed_apply(
+        self,
+        distribution: Any,
+        grads_and_vars: Any,
+        global_step: Any = None,
+        name: str | None = None,
+    ) -> Any:
+        """Adds up the gradients of all replicas, and applies them to every component of the variables."""
+        extended = distribution.extended
+        variables = [v for _, v in grads_and_vars]
+        gradients = extended.batch_reduce_to("SUM", grads_and_vars)
+        with init_scope():
+            self._create_slots(variables)
+
+        def update(variable: Any, gradient: Any) -> Any:
+            target = _get_processor(variable)
+            with name_scope("update_" + variable.name.partition(":")[0].split("/")[-1]):
+                return target.update_op(self, gradient)
+
+        with name_scope(name, self._name) as scope:
+            self._prepare()
+            updates = [
+                op
+                for gradient, variable in zip(gradients, variables)
+                for op in extended.update(variable, update, args=(gradient,), group=False)
+            ]
+            finished = extended.update_non_slot(
+                extended.non_slot_devices(variables),
+                lambda: self._finish(updates, "update"),
+                group=False,
+            )
+            if global_step is None:
+                applied = distribution.group(finished, name=scope)
+            else:
+                with tf.control_dependencies(nest.flatten(finished)):
+                    applied = extended.update(
+                        global_step, lambda v, one: v.assign_add(one, read_value=False), (1,)
+                    )
+        return _noted(applied)
 
     # -- slots ---------------------------------------------------------------------------------------
 
     def get_slot(self, var: Any, name: str) -> Any:
         """The slot of a name that is kept for a variable, or None."""
         named = self._slots.get(name)
-        return named.get(_key_of(var)) if named else None
+        slot = named.get(_key_of(var)) if named else None
+        if slot is not None and getattr(var, "_distributed_container", None) is not None:
+            return slot.get(var.device)
+        return slot
 
     def get_slot_names(self) -> list[str]:
         """The names of the slots that are kept for variables."""
@@ -333,7 +393,7 @@ class Optimizer(Trackable):
         key = (name, None if eager else colocate_with.graph)
         variable = self._non_slot_dict.get(key)
         if variable is None:
-            with tf.colocate_with(None if eager else colocate_with, ignore_existing=eager):
+            with beside(colocate_with):
                 variable = VariableV1(
                     initial_value,
                     name=name,
@@ -446,6 +506,29 @@ class Optimizer(Trackable):
     def _call_if_callable(self, param: Any) -> Any:
         """A hyperparameter; it may be given as a function that is called at each step."""
         return param() if callable(param) else param
+
+
+def _noted(applied: Any) -> Any:
+    """Adds an operation that applies gradients to those of its graph."""
+    if context.executing_eagerly():
+        return applied
+    if isinstance(applied, Tensor):
+        applied = applied.op
+    train_ops = context.get_default_graph().get_collection_ref(GraphKeys.TRAIN_OP)
+    if applied not in train_ops:
+        train_ops.append(applied)
+    return applied
+
+
+def _scaled(loss: Any) -> Any:
+    """A replica's part of a loss whose mean over replicas is meant, where an Estimator says so: gradients are added
+    up. Other programs divide their losses themselves."""
+    strategy = replication.strategy()
+    if strategy is None or strategy.num_replicas_in_sync == 1:
+        return loss
+    if strategy._loss_reduction().value == "SUM":
+        return loss
+    return loss * tf.cast(1.0 / strategy.num_replicas_in_sync, loss.dtype)
 
 
 def _count_step(global_step: Any, name: str) -> Any:

@@ -129,9 +129,11 @@ def _variable_saveable(variable: Any, slice_spec: str, name: str) -> SaveableObj
 
 
 def _gathered(item: Any) -> dict[str, Any] | None:
-    """What an object that is no variable says is to be saved of it: attribute -> saveable or factory."""
+    """What an object says is to be saved of it: attribute -> saveable or factory. A variable is saved as it is, unless
+    it has several components."""
     gather = getattr(item, "_gather_saveables_for_checkpoint", None)
-    return None if gather is None or isinstance(item, Variable) else gather()
+    is_plain = isinstance(item, Variable) and not hasattr(item, "primary")
+    return None if gather is None or is_plain else gather()
 
 
 def _as_tensor(variable: Any) -> Any:

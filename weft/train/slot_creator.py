@@ -6,7 +6,7 @@ import contextlib
 from typing import Any
 
 import weft as tf
-from weft.framework import context
+from weft.framework import context, replication
 from weft.variables.base import Variable
 from weft.variables.reference import RefVariable
 from weft.variables.resource import is_resource_variable
@@ -47,12 +47,21 @@ def _create(primary: Any, value: Any, validate_shape: bool, shape: Any, dtype: A
     return slot
 
 
+def beside(variable: Any) -> Any:
+    """Puts variables that are made inside where another is: on each of its devices, where it has several."""
+    strategy = replication.strategy()
+    if strategy is not None:
+        return strategy.extended.colocate_vars_with(variable)
+    eager = context.executing_eagerly()
+    return tf.colocate_with(None if eager else variable, ignore_existing=eager)
+
+
 @contextlib.contextmanager
 def _beside(primary: Any, name: str, colocate: bool) -> Any:
     prefix = primary._shared_name if context.executing_eagerly() else primary.op.name
     with tf.variable_scope(None, f"{prefix}/{name}"):
-        if colocate and not context.executing_eagerly():
-            with tf.colocate_with(primary):
+        if colocate and (replication.strategy() or not context.executing_eagerly()):
+            with beside(primary):
                 yield
         else:
             yield
