@@ -9,7 +9,7 @@ import threading
 from typing import Any
 
 from weft import proto
-from weft.distributed import link_frames, rpc, wire
+from weft.distributed import link_frames, rpc, traces, wire
 from weft.distributed.discovery import Discovery, held
 from weft.distributed.expansion import EXPANDABLE, Expansion
 from weft.distributed.flow import colocate
@@ -17,6 +17,7 @@ from weft.distributed.link_steps import CallerLinks
 from weft.distributed.partial_steps import PartialStep
 from weft.distributed.partition import Part, Partitioner, set_life, task_of
 from weft.distributed.peers import Peers, RemoteWorker
+from weft.distributed.runtime_ops import as_tensorflow_runs
 from weft.engine.program import order
 from weft.framework import errors
 from weft.runtime.alarm import Limit
@@ -179,6 +180,8 @@ class ClusterMaster:
         try:
             for part in parts:
                 worker = self._peers.worker(part.task)
+                if not worker.is_weft:
+                    as_tensorflow_runs(part.graph_def)
                 set_life(part.graph_def, lives[part.task])
                 handle = worker.register(
                     self._handle, part.graph_def, self._with_sessions, limit.left_ms()
@@ -427,7 +430,7 @@ class _Run:
             metadata = proto.RunMetadata() if self._metadata is not None else None
             found = worker.run(step, self._id, feeds, list(part.fetches), self._options, metadata)
             if metadata is not None:
-                self._add_stats(metadata.step_stats)
+                self._add_told(metadata.step_stats, metadata.partition_graphs)
             for key, value in found.items():
                 self._found[part.fetches[key]] = value
         except errors.OpError as e:
@@ -444,12 +447,12 @@ class _Run:
             recv_key=list(part.fetches),
             store_errors_in_response_body=True,
         )
-        if self._options is not None and self._options.trace_level:
-            request.exec_opts.record_timeline = True
+        traces.ask(self._options, request.exec_opts)
         return request
 
     def _start_remote(self, part: Part, worker: RemoteWorker, handle: str, graph: Any) -> None:
         request = self._request(part, handle)
+        worker.name_session(request)
         sends = [(key, self._values[i], self._feeds[i].dtype) for i, key in part.feeds.items()]
         future = worker.start(wire.with_tensors(request, "send", sends))
 
@@ -479,11 +482,13 @@ class _Run:
         for key, array in wire.tensors_of(response, "recv"):
             self._found[part.fetches[key]] = wire.owned(array)
         if self._metadata is not None:
-            self._add_stats(response.step_stats)
+            self._add_told(response.step_stats, response.partition_graph)
 
-    def _add_stats(self, stats: Any) -> None:
+    def _add_told(self, stats: Any, graphs: Any) -> None:
+        """Notes what a task tells of its part of the step."""
         with self._lock:
             self._metadata.step_stats.MergeFrom(stats)
+            self._metadata.partition_graphs.extend(graphs)
 
     @staticmethod
     def _told(code: int, text: str, graph: Any, part: Part) -> errors.OpError:

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from weft import proto
-from weft.distributed import link_frames, links, wire
+from weft.distributed import link_frames, links, traces, wire
 from weft.distributed.links import HungUp, Link
 from weft.engine.dataflow import DEAD
 from weft.framework import errors
@@ -298,9 +298,7 @@ class _ServedStep(_Carrier):
         step = self._worker.new_step(request.graph_handle)
         step.carrier = self
         self._step = step
-        options = metadata = None
-        if request.exec_opts.record_timeline or request.exec_opts.record_costs:
-            options, metadata = proto.RunOptions(trace_level=3), proto.RunMetadata()
+        options, metadata = traces.wanted(request.exec_opts)
         found = self._worker.run(
             step,
             request.step_id,
@@ -309,8 +307,7 @@ class _ServedStep(_Carrier):
             options,
             metadata,
         )
-        if metadata is not None:
-            response.step_stats.CopyFrom(metadata.step_stats)
+        traces.tell(metadata, response)
         dtype_of = self._worker.dtype_of
         return [
             (key, link_frames.typed(value, dtype_of(request.graph_handle, key)))

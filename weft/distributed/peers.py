@@ -124,6 +124,9 @@ class RemoteWorker:
         self._credentials, self._cluster = credentials, cluster
         self._stub = self._new_stub(False)
         self._untold: deque[int] = deque(maxlen=_MOST_UNTOLD)
+        self._session_of: dict[
+            str, str
+        ] = {}  # graph -> session, of sessions with state of their own
         self._life: set[int] = set()  # the incarnations that it had when it was last asked
 
     def _new_stub(self, watched: bool) -> rpc.Stub:
@@ -224,10 +227,22 @@ class RemoteWorker:
             graph_def=graph_def,
             create_worker_session_called=created,
         )
-        return self._stub.call("RegisterGraph", request, timeout_ms, wait=False).graph_handle
+        handle = self._stub.call("RegisterGraph", request, timeout_ms, wait=False).graph_handle
+        if created:
+            self._session_of[handle] = session_handle
+        return handle
+
+    def name_session(self, request: Any) -> None:
+        """Writes into a request about a graph which session it was registered in, where that has its own."""
+        session = self._session_of.get(request.graph_handle)
+        if session is not None:
+            request.session_handle, request.create_worker_session_called = session, True
 
     def deregister(self, handle: str) -> None:
-        self._stub.tell("DeregisterGraph", proto.DeregisterGraphRequest(graph_handle=handle))
+        request = proto.DeregisterGraphRequest(graph_handle=handle)
+        self.name_session(request)
+        self._session_of.pop(handle, None)
+        self._stub.tell("DeregisterGraph", request)
 
     def greet(self, timeout_ms: int) -> None:
         """Fails unless the task answers in time."""
@@ -259,6 +274,7 @@ class RemoteWorker:
             is_last_partial_run=last,
             store_errors_in_response_body=True,
         )
+        self.name_session(request)
         future = self.start(wire.with_tensors(request, "send", given))
         on_failure(future.cancel)
         response = rpc.result_of(future)

@@ -50,14 +50,14 @@ class RemoteMaster:
                     )
                 self._end()
             if not self._handle:
-                message = graph_def.to_graph_def(graph)
+                message = _may_be_spread(graph_def.to_graph_def(graph))
                 request = proto.CreateSessionRequest(
                     graph_def=message, config=self._config, target=self._target
                 )
                 response = self._call("CreateSession", request, graph=graph)
                 self._handle, self._version = response.session_handle, response.graph_version
             else:
-                message = graph_def.to_graph_def(graph, first)
+                message = _may_be_spread(graph_def.to_graph_def(graph, first))
                 request = proto.ExtendSessionRequest(
                     session_handle=self._handle,
                     graph_def=message,
@@ -165,6 +165,26 @@ class RemoteMaster:
 
 
 _CLOSING_MS = 5000
+# How a master of TensorFlow is told to write the bodies of an operation out, so that their operations run where they
+# were placed. Masters of weft do so where it makes a difference.
+_WRITTEN_OUT = {
+    **dict.fromkeys(
+        ("If", "StatelessIf", "Case", "While", "StatelessWhile"), "_lower_using_switch_merge"
+    ),
+    **dict.fromkeys(
+        ("PartitionedCall", "StatefulPartitionedCall"), "_lower_as_multi_device_function"
+    ),
+}
+
+
+def _may_be_spread(message: Any) -> Any:
+    """Lets branches, loops and calls of a graph have operations on several tasks."""
+    for nodes in (message.node, *(f.node_def for f in message.library.function)):
+        for node in nodes:
+            attr = _WRITTEN_OUT.get(node.op)
+            if attr is not None:
+                node.attr[attr].b = True
+    return message
 
 
 def reset(

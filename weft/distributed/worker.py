@@ -12,14 +12,16 @@ from collections.abc import Callable, Collection
 from typing import Any
 
 from weft import proto
-from weft.distributed import limits, rpc, transfers, wire  # noqa: F401  (the operations of transfers)
+from weft.distributed import limits, rpc, traces, transfers, wire  # noqa: F401  (the operations of transfers)
 from weft.distributed.frames import frame_id
 from weft.distributed.group_leader import CollectiveCalls, GroupLeader
 from weft.distributed.open_step import OpenStep
 from weft.distributed.partition import life_of, task_of
+from weft.distributed.runtime_ops import as_written
 from weft.engine.dataflow import RECEIVES, SENDS
 from weft.framework import errors
 from weft.framework.graph import Graph
+from weft.framework.graph_def import to_graph_def
 from weft.framework.importer import extend_graph
 from weft.runtime import executor
 from weft.runtime.devices import Device
@@ -47,7 +49,7 @@ class _Part:
 
     def __init__(self, session: _Session, graph_def: Any):
         self._graph = graph = Graph()
-        extend_graph(graph, graph_def)
+        extend_graph(graph, as_written(graph_def))
         self.session = session
         self.resources = session.store
         self._functions = FunctionPrograms(graph)
@@ -245,6 +247,9 @@ class Worker:
             raise
         if rendezvous.end():
             self._rendezvous.pop(step_id, None)
+        if metadata is not None and options is not None and options.output_partition_graphs:
+            del metadata.partition_graphs[:]
+            metadata.partition_graphs.append(to_graph_def(part._graph))
         return {key: results[i] for key, i in zip(keys, wanted)}
 
     def dtype_of(self, handle: str, key: str) -> Any:
@@ -467,12 +472,9 @@ class WorkerService(CollectiveCalls):
         if not call.add_callback(lambda: step.cancel(given_up)):
             raise given_up
         feeds = dict(wire.tensors_of(request, "send"))
-        options = metadata = None
-        if request.exec_opts.record_timeline or request.exec_opts.record_costs:
-            options, metadata = proto.RunOptions(trace_level=3), proto.RunMetadata()
+        options, metadata = traces.wanted(request.exec_opts)
         found = worker.run(step, request.step_id, feeds, list(request.recv_key), options, metadata)
-        if metadata is not None:
-            response.step_stats.CopyFrom(metadata.step_stats)
+        traces.tell(metadata, response)
         handle = request.graph_handle
         tensors = [(key, value, worker.dtype_of(handle, key)) for key, value in found.items()]
         return wire.with_tensors(response, "recv", tensors)

@@ -59,6 +59,7 @@ class EagerContext(interpreter.Context):
         if cell is None:
             _make_room(resources.random)
             cell = resources.random[key] = Cell(node.op._name + "/counter", value=make())
+            cell.extra = make
         return cell
 
 

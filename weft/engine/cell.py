@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,11 @@ class Cell:
     @property
     def is_initialized(self) -> bool:
         return self.value is not None
+
+    @property
+    def is_on_device(self) -> bool:
+        """Whether compiled work has left the value on a device."""
+        return type(self.value) is not np.ndarray and hasattr(self.value, "unsafe_buffer_pointer")
 
     def numpy(self) -> np.ndarray | None:
         """The value as a NumPy array that nobody may write into."""
@@ -66,6 +72,20 @@ class Cell:
 
     def __repr__(self) -> str:
         return f"<cell {self.name}>"
+
+
+def random_cell(cells: dict[Any, Cell], op: Any, make: Callable[[], Any]) -> Cell:
+    """The cell of an operation's random counter; `make` gives its first value."""
+    cell = cells.get(op)
+    if cell is None:
+        cell = cells[op] = Cell(op._name + "/counter", value=make())
+        cell.extra = make
+    return cell
+
+
+def restart(counter: Cell) -> None:
+    """Has a random counter begin again; who holds the cell goes on with it."""
+    counter.value = counter.extra()
 
 
 _ON_HOST = (np.ndarray, Cell)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from weft.engine.cell import Cell
+from weft.engine.cell import Cell, random_cell
 from weft.engine.namespace import numpy_namespace
 from weft.engine.program import Node, Program
 from weft.framework import errors, shape_inference
@@ -83,12 +83,7 @@ class Context:
 
     def random_cell(self, make: Any) -> Cell:
         """The cell of this node's random counter; `make()` gives its first value."""
-        cell = self.resources.random.get(self.node.op)
-        if cell is None:
-            cell = self.resources.random[self.node.op] = Cell(
-                self.node.op._name + "/counter", value=make()
-            )
-        return cell
+        return random_cell(self.resources.random, self.node.op, make)
 
     # -- waiting
 

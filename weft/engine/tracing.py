@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from weft.engine import interpreter
-from weft.engine.cell import Cell, LocalCell
+from weft.engine.cell import Cell, LocalCell, random_cell
 from weft.engine.namespace import jax_namespace, numpy_namespace
 from weft.engine.program import Node, Program
 from weft.framework import errors, shape_inference
@@ -257,12 +257,7 @@ class TraceContext:
         return {c for c, n in self.state.masked.items() if n == self.n_checks}
 
     def random_cell(self, make: Any) -> Cell:
-        cell = self.resources.random.get(self.node.op)
-        if cell is None:
-            cell = self.resources.random[self.node.op] = Cell(
-                self.node.op._name + "/counter", value=make()
-            )
-        return cell
+        return random_cell(self.resources.random, self.node.op, make)
 
     # -- functions
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from weft.framework import attributes, dtypes, function_tracing, graph_def, registry
 from weft.framework.func_graph import FuncGraph
+from weft.framework.later_attributes import LATER_NAMES
 from weft.framework.operation import Operation
 from weft.framework.signature import Arg
 from weft.framework.tensor import Tensor
@@ -314,7 +315,7 @@ class _Sources:
         if found is not None:
             return found
         node = self.nodes[name]
-        decl = registry.find(node.op)
+        decl = registry.find(LATER_NAMES.get(node.op, node.op))
         if decl is not None:
             attrs = {
                 a.name: attributes.from_proto(node.attr[a.name])

@@ -8,7 +8,12 @@ from typing import Any
 from weft.framework import attributes, context, conversion, errors, graph_def, registry
 from weft.framework.apply import output_dtypes
 from weft.framework.export import export
-from weft.framework.later_attributes import CAST_INPUTS, HINT_OPS, says_nothing_new
+from weft.framework.later_attributes import (
+    CAST_INPUTS,
+    HINT_OPS,
+    LATER_NAMES,
+    says_nothing_new,
+)
 from weft.framework.operation import Operation, creation_site
 from weft.framework.scopes import name_scope
 from weft.framework.shape_rules import ShapeError, merge
@@ -313,7 +318,7 @@ class _Importer:
         if node.op in HINT_OPS:
             after = [name for name in node.input if name.startswith("^")]
             node = type(node)(name=node.name, op="NoOp", device=node.device, input=after)
-        decl = registry.find(node.op)
+        decl = registry.find(LATER_NAMES.get(node.op, node.op))
         if decl is None:
             function = self.graph._get_function(node.op)
             if function is None:

@@ -20,6 +20,7 @@ _DEFAULTS: dict[str, Any] = {
     "Tk": dtypes.int32,
     "Treal": dtypes.float32,
     "Tshape": dtypes.int32,
+    "allow_missing_files": False,
     "axis": -1,
     "bad_indices_policy": b"",
     "blank_index": -1,
@@ -50,6 +51,9 @@ _DEFAULTS: dict[str, Any] = {
 
 # Operations without results that TensorFlow 2 has added as hints on how to keep a variable.
 HINT_OPS = frozenset({"DisableCopyOnRead"})
+
+# Operations of TensorFlow 2 that do what one of TensorFlow 1.15 does.
+LATER_NAMES = {"StatelessCase": "Case"}
 
 # Attributes that let an input have another type, which is int32 in TensorFlow 1.15: such an input is cast.
 CAST_INPUTS = {"Tsegmentids": "segment_ids"}

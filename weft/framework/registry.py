@@ -71,6 +71,7 @@ class OpDecl:
         self.xla_kernel: Callable | None = None
         self.rows_kernel: Callable | None = None
         self.rows_inputs: frozenset[str] = frozenset()
+        self.is_elementwise = False  # whether that is the kernel itself
         self.shape_rule: Callable | None = None
         self.gradient_rule: Callable | None = None
         self._signature: _signature.Signature | None = None
@@ -131,8 +132,10 @@ class OpDecl:
         return register
 
     def elementwise(self, *inputs: str) -> OpDecl:
-        """States that the kernel does for many runs at once, since it does the same to each element of `inputs`."""
+        """States that the kernel does for many runs at once, since it does the same to each element of `inputs`. What
+        is among these and does not differ from run to run may be a scalar."""
         self.rows(*inputs)(self.kernel)  # type: ignore[arg-type]
+        self.is_elementwise = True
         return self
 
     def not_differentiable(self) -> OpDecl:

@@ -19,11 +19,10 @@ from weft.engine.compiler import CheckFailed, is_reference
 from weft.engine.tracing import CannotCompile, CannotRun
 from weft.framework import errors
 from weft.framework.func_graph import has_effect
-from weft.framework.registry import wants_context
-from weft.framework.shape_inference import flatten_outputs, keyword_attrs
 from weft.ops.datasets.block import OneByOne, as_column, row_of
 from weft.runtime import executor, segment
 from weft.runtime.devices import jax_device
+from weft.runtime.host_rows import HostRows, why_one_by_one
 from weft.runtime.plan import Host
 from weft.runtime.segment import Segment
 
@@ -40,6 +39,7 @@ class FunctionRows:
     def __init__(self, call: Any, shared: int):
         self._call, self._plan = call, call.plan
         self._segments: dict[Segment, SegmentRows] = {}
+        self._hosts: dict[Host, HostRows] = {}
         self._waits_for_segments = False
         self._work = 0.0
         self.every_operation_has_rows = True
@@ -54,13 +54,11 @@ class FunctionRows:
         slots = self._differing = set(plan.feed_slots[:count])
         for item in plan.steps:
             if type(item) is Host:
-                op = item.node.op
-                if has_effect(op) or item.node.decl.blocking or item.node.calls:
-                    self.refused = self.refused or f"{op._name} ({item.node.decl.name}) is no value"
+                self.refused = self.refused or why_one_by_one(item.node.op, self._call._functions)
                 if not slots.isdisjoint(item.node.inputs):
+                    hosts = self._hosts[item] = HostRows(item.node, slots)
+                    self.every_operation_has_rows &= hosts.is_there
                     slots.update(s for s in item.node.outputs if s >= 0)
-                    if not _rows_kernel(item.node, slots):
-                        self.every_operation_has_rows = False
             else:
                 rows = self._segments[item] = SegmentRows(item, slots)
                 self._waits_for_segments = True
@@ -114,12 +112,7 @@ class FunctionRows:
             if self._differing.isdisjoint(inputs):
                 executor.run_item(item, values, ctx)
                 return
-            kernel = _rows_kernel(item.node, self._differing)
-            if (
-                kernel
-                and all(type(values[s]) is np.ndarray for s in inputs if s in self._differing)
-                and _run_kernel(kernel, item.node, values, ctx)
-            ):
+            if self._hosts[item].run(values, ctx):
                 return
         else:
             rows = self._segments[item]
@@ -164,41 +157,6 @@ def _the_same(value: Any, count: int) -> Any:
     if type(value) is np.ndarray:
         return np.broadcast_to(value, (count, *value.shape))
     return [value] * count
-
-
-def _rows_kernel(node: Any, differing: set[int]) -> Any:
-    """The form for rows that an operation has, if it has one for the case that these inputs differ."""
-    decl = node.decl
-    if decl.rows_kernel is None:
-        return None
-    names = [a.name for a in decl.signature.inputs]
-    if node.groups is None:
-        slots: Any = node.inputs
-    else:
-        slots = [node.inputs[g] for g in node.groups]
-    for name, slot in zip(names, slots):
-        flat = slot if type(slot) is tuple else (slot,)
-        if any((s in differing) != (name in decl.rows_inputs) for s in flat):
-            return None
-    return decl.rows_kernel
-
-
-def _run_kernel(kernel: Any, node: Any, values: list[Any], ctx: Any) -> bool:
-    """Runs the form for rows of an operation; False where it fails, which it does not do in the right words."""
-    args = [values[i] for i in node.inputs]
-    if node.groups is not None:
-        args = [args[g] for g in node.groups]
-    ctx.node = node
-    attributes = keyword_attrs(kernel, node.op._attrs, node.decl)
-    try:
-        result = kernel(ctx if wants_context(kernel) else ctx.xp, *args, **attributes)
-    except Exception:
-        return False
-    flat = flatten_outputs(node.decl.signature, result) if node.flat_outputs else [result]
-    for slot, column in zip(node.outputs, flat, strict=True):
-        if slot >= 0:
-            values[slot] = column
-    return True
 
 
 class SegmentRows:

@@ -144,7 +144,7 @@ class FunctionPrograms:
 
     def restart_random(self, names: list[str], resources: Any) -> None:
         """Has the operations of functions, and of those that they call, draw random numbers from the beginning."""
-        resources.forget_random(set(self._stateful_ops(names)))
+        resources.restart_random(set(self._stateful_ops(names)))
 
     def _stateful_ops(self, names: list[str]) -> Iterator[Operation]:
         seen, rest = set(), list(names)

@@ -192,7 +192,11 @@ class Plan:
             members = {
                 step: [step.node.op]
                 if isinstance(step, Host)
-                else [n.op for n in step.program.nodes if n.decl.name != "Const"]
+                else [
+                    n.op
+                    for n in step.program.nodes
+                    if n.decl.name != "Const" or n.op._control_inputs
+                ]
                 for step in self.steps
             }
             step_of = {op: step for step, ops in members.items() for op in ops}

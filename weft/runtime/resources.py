@@ -6,6 +6,8 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from weft.engine.cell import restart
+
 DEFAULT_CONTAINER = "localhost"
 
 
@@ -68,13 +70,11 @@ class ResourceStore:
                 self.random.clear()
             self.epoch += 1
 
-    def forget_random(self, ops: set[Any]) -> None:
+    def restart_random(self, ops: set[Any]) -> None:
         """Has operations draw random numbers from the beginning."""
         with self.lock:
-            known = ops & self.random.keys()
-            for op in known:
-                del self.random[op]
-            self.epoch += bool(known)
+            for op in ops & self.random.keys():
+                restart(self.random[op])
 
     def items(self) -> dict[tuple[str, str, str], Any]:
         with self.lock:

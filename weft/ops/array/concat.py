@@ -300,6 +300,11 @@ def _(values, *, axis):
     return (*shape[:a], len(values), *shape[a:])
 
 
+@pack.rows("values")
+def _(xp, values, *, axis):
+    return pack.kernel(xp, values, axis=axis + 1 if axis >= 0 else axis)
+
+
 @pack.gradient
 def _(op, grad):
     return unpack(grad, num=op.get_attr("N"), axis=op.get_attr("axis"))

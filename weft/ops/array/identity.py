@@ -20,6 +20,7 @@ def identity_op(xp, input):
 
 
 identity_op.shape(same)
+identity_op.elementwise("input")
 
 
 @identity_op.gradient

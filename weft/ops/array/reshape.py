@@ -162,6 +162,12 @@ def _(input, dim, *, const):
     return _expanded(input, _axis_of(axis))
 
 
+@expand_dims_op.rows("input")
+def _(xp, input, dim):
+    axis = _axis_of(dim)
+    return input.reshape(_expanded(input.shape, axis + 1 if axis >= 0 else axis))
+
+
 @expand_dims_op.gradient
 def _(op, grad):
     return [_reshape_to_input(op, grad), None]

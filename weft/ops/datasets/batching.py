@@ -128,10 +128,13 @@ def _padded(elements: Block, shapes: list[np.ndarray], fillers: list[Any]) -> El
         dtype = first.dtype if isinstance(first, np.ndarray) else object
         array: Any = np.empty((len(parts), *full), dtype)
         array[...] = _item(filler)
-        for row, part in enumerate(parts):
-            array[(row, *(slice(n) for n in np.shape(part)))] = (
-                part if np.ndim(part) else _item(part)
-            )
+        if rank == 1:
+            array[np.arange(full[0]) < np.array(sizes)] = np.concatenate(parts)
+        else:
+            for row, part in enumerate(parts):
+                array[(row, *(slice(n) for n in np.shape(part)))] = (
+                    part if np.ndim(part) else _item(part)
+                )
         out.append(array)
     return out
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import functools
 import os
+import threading
 from collections import deque
 from collections.abc import Callable
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Any
 
 import numpy as np
@@ -175,6 +176,7 @@ class _Calls:
         self._call, self._count, self._sloppy = call, count, sloppy
         self._pool = ThreadPoolExecutor(count, thread_name_prefix="weft-map")
         self._pending: deque[Future] = deque()
+        self._changed = threading.Condition()  # told when a call is done
 
     def __len__(self) -> int:
         return len(self._pending)
@@ -185,7 +187,9 @@ class _Calls:
         return len(self._pending) >= self._count
 
     def begin(self, element: Element) -> None:
-        self._pending.append(self._pool.submit(self._call, element))
+        call = self._pool.submit(self._call, element)
+        self._pending.append(call)
+        call.add_done_callback(self._done)
 
     def add(self, outcome: Element | Exception) -> None:
         """What needs no call: comes in its turn."""
@@ -196,14 +200,19 @@ class _Calls:
             done.set_result(outcome)
         self._pending.append(done)
 
-    def take(self) -> Element:
+    def take(self, run: Run) -> Element:
         """The result of the first; with `sloppy` of one that is ready, if there is one."""
-        first = self._pending[0]
-        if self._sloppy and not first.done():
-            wait(self._pending, return_when=FIRST_COMPLETED)
-            first = next(f for f in self._pending if f.done())
-        self._pending.remove(first)
-        return first.result()
+        with self._changed:
+            while True:
+                for call in self._pending if self._sloppy else (self._pending[0],):
+                    if call.done():
+                        self._pending.remove(call)
+                        return call.result()
+                run.wait(self._changed)
+
+    def _done(self, call: Future) -> None:
+        with self._changed:
+            self._changed.notify_all()
 
     def end(self) -> None:
         """No more calls will begin."""
@@ -249,7 +258,7 @@ def _called_ahead(
         if not at.calls:
             raise End
         try:
-            return at.calls.take()
+            return at.calls.take(run)
         except End:  # of the function: nothing comes behind it
             end(at)
             at.calls.restore([])

@@ -144,7 +144,7 @@ def _(records, record_defaults, *, OUT_TYPE, field_delim, select_cols):
     return [records] * len(OUT_TYPE)
 
 
-decode_csv_op.not_differentiable()
+decode_csv_op.elementwise("records").not_differentiable()
 
 
 @export("decode_csv", "io.decode_csv")

@@ -62,8 +62,7 @@ def _(bytes):
     return None if bytes is None else (*bytes, None)
 
 
-decode_raw_op.elementwise("bytes")
-decode_raw_op.not_differentiable()
+decode_raw_op.elementwise("bytes").not_differentiable()
 
 
 @op(
@@ -99,7 +98,7 @@ def _(input_bytes, fixed_length, *, out_type, const):
     return (*input_bytes, None if length is None else int(length) // out_type.size)
 
 
-decode_padded_raw_op.not_differentiable()
+decode_padded_raw_op.elementwise("input_bytes").not_differentiable()
 
 
 @export("decode_raw", "io.decode_raw")
@@ -155,7 +154,7 @@ def decode_compressed_op(xp, bytes, *, compression_type):
 
 
 decode_compressed_op.shape(same)
-decode_compressed_op.not_differentiable()
+decode_compressed_op.elementwise("bytes").not_differentiable()
 
 
 @export("decode_compressed", "io.decode_compressed")

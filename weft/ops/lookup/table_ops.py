@@ -57,7 +57,13 @@ def _check_handle(handle: Shape, is_old: bool) -> None:
 
 
 def _on_tables(
-    old: str | None, new: str, args: str, attrs: str, rule: Callable, kernel: Callable
+    old: str | None,
+    new: str,
+    args: str,
+    attrs: str,
+    rule: Callable,
+    kernel: Callable,
+    elementwise: tuple[str, ...] = (),
 ) -> None:
     """Declares an op on tables twice. The shape rule is told whether the handle is one of the old kind."""
     for name, handle in ((old, "ref table_handle: string"), (new, "table_handle: resource")):
@@ -69,6 +75,8 @@ def _on_tables(
         )
         decl.shape(rule(is_old))
         decl.not_differentiable()
+        if elementwise:
+            decl.elementwise(*elementwise)
 
 
 def _find(ctx, table_handle, keys, default_value, *, Tin, Tout):
@@ -241,6 +249,7 @@ _on_tables(
     _PAIR_IN,
     _find_shape,
     _find,
+    elementwise=("keys",),
 )
 _on_tables(
     "LookupTableInsert",

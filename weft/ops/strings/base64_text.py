@@ -43,7 +43,7 @@ def decode_base64_op(xp, input):
 
 for _op in (encode_base64_op, decode_base64_op):
     _op.shape(shape_rules.same)
-    _op.not_differentiable()
+    _op.elementwise("input").not_differentiable()
 
 
 @export("encode_base64", "io.encode_base64")

@@ -22,7 +22,7 @@ def _changing_case(name: str, of_bytes: Any, of_text: Any) -> OpDecl:
         return each(of_utf8 if encoding else of_bytes, input)
 
     change.shape(shape_rules.same)
-    return change.not_differentiable()
+    return change.elementwise("input").not_differentiable()
 
 
 string_lower_op = _changing_case("StringLower", bytes.lower, str.lower)
@@ -36,7 +36,7 @@ def string_strip_op(xp, input):
 
 
 string_strip_op.shape(shape_rules.same)
-string_strip_op.not_differentiable()
+string_strip_op.elementwise("input").not_differentiable()
 
 
 @export("strings.lower")

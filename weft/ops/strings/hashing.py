@@ -63,7 +63,7 @@ for _op in (
     string_to_hash_bucket_op,
 ):
     _op.shape(shape_rules.same)
-    _op.not_differentiable()
+    _op.elementwise(_op.args_text.partition(":")[0]).not_differentiable()
 
 
 @op("Fingerprint", "data: T, method: string -> fingerprint: uint8", "T: type", host=True)

@@ -43,7 +43,7 @@ def _(inputs):
     return out
 
 
-string_join_op.not_differentiable()
+string_join_op.elementwise("inputs").not_differentiable()
 
 
 @op(

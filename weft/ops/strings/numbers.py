@@ -52,7 +52,7 @@ def as_string_op(xp, input, *, T, precision, scientific, shortest, width, fill):
 
 
 as_string_op.shape(shape_rules.same)
-as_string_op.not_differentiable()
+as_string_op.elementwise("input").not_differentiable()
 
 
 def _written(values: np.ndarray, layout: str, fill: str, size: str) -> list[bytes]:
@@ -198,7 +198,7 @@ def string_to_number_op(xp, string_tensor, *, out_type):
 
 
 string_to_number_op.shape(shape_rules.same)
-string_to_number_op.not_differentiable()
+string_to_number_op.elementwise("string_tensor").not_differentiable()
 
 
 @export("string_to_number", "strings.to_number")

@@ -164,7 +164,7 @@ for _op in (
     regex_full_match_op,
     static_regex_full_match_op,
 ):
-    _op.not_differentiable()
+    _op.elementwise("input").not_differentiable()
 
 
 def _is_text(*values: Any) -> bool:

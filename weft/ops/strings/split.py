@@ -86,6 +86,29 @@ def _(input, sep):
     return (None, 2), (None,), (2,)
 
 
+@string_split_op.rows("input")
+def _(xp, input, delimiter, *, skip_empty):
+    flat = string_split_op.kernel(xp, input.reshape(-1), delimiter, skip_empty=skip_empty)
+    return _of_each(*flat, input.shape[1])
+
+
+@string_split_v2_op.rows("input")
+def _(xp, input, sep, *, maxsplit):
+    flat = string_split_v2_op.kernel(xp, input.reshape(-1), sep, maxsplit=maxsplit)
+    return _of_each(*flat, input.shape[1])
+
+
+def _of_each(indices: Any, values: Any, shape: Any, size: int) -> tuple[Any, Any, Any]:
+    """The matrices of so many strings each, of which `indices`, `values` and `shape` are all in one."""
+    runs = int(shape[0]) // size
+    ends = np.searchsorted(indices[:, 0], np.arange(1, runs) * size)
+    indices[:, 0] %= size
+    found = np.split(indices, ends)
+    most = [part[:, 1].max(initial=-1) + 1 for part in found]
+    shapes = np.stack([np.full(runs, size), np.array(most, np.int64)], 1)
+    return found, np.split(values, ends), shapes
+
+
 string_split_op.not_differentiable()
 string_split_v2_op.not_differentiable()
 

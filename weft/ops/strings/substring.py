@@ -26,7 +26,7 @@ def string_length_op(xp, input, *, unit):
 
 
 string_length_op.shape(shape_rules.same)
-string_length_op.not_differentiable()
+string_length_op.elementwise("input").not_differentiable()
 
 
 @op(
