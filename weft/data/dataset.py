@@ -312,12 +312,9 @@ class DatasetV2:
             pattern = tf.convert_to_tensor(file_pattern, dtype=tf.string, name="file_pattern")
             found = tf.io.matching_files(pattern)
             some = tf.greater(tf.shape(found)[0], 0, name="match_not_empty")
-            message = tf.strings.reduce_join(
-                tf.reshape(pattern, [-1]), separator=", ", name="message"
-            )
-            check = tf.Assert(
-                some, ["No files matched pattern: ", message], summarize=1, name="assert_not_empty"
-            )
+            patterns = tf.strings.reduce_join(tf.reshape(pattern, [-1]), separator=", ")
+            message = tf.strings.join(["No files matched pattern: ", patterns], name="message")
+            check = tf.Assert(some, [message], summarize=1, name="assert_not_empty")
             with tf.control_dependencies([check]):
                 found = tf.identity(found)
             dataset = cls._kind.from_tensor_slices(found)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import zlib
 from typing import Any
 
@@ -19,16 +20,22 @@ def check_type(compression_type: str, also: tuple[str, ...] = ()) -> None:
 
 
 class InflatedStream:
-    """The bytes that a compressed stream stands for. A stream that breaks off ends there."""
+    """The bytes that a compressed stream stands for. A stream that breaks off ends there, or with `whole` is
+    refused."""
 
-    def __init__(self, stream: Any, compression_type: str):
-        self._stream, self._type = stream, compression_type
+    def __init__(self, stream: Any, compression_type: str, whole: bool = False):
+        self._stream, self._type, self._whole = stream, compression_type, whole
+        self._begun = False
         self._inflate = zlib.decompressobj(_WINDOW_BITS[compression_type])
         self._ready = bytearray()
 
     def read(self, size: int = -1) -> bytes:
-        while (size < 0 or len(self._ready) < size) and (piece := self._next(size)):
-            self._ready += piece
+        try:
+            while (size < 0 or len(self._ready) < size) and (piece := self._next(size)):
+                self._ready += piece
+        except errors.DataLossError:
+            if not self._ready or size < 0:
+                raise  # else the next time, behind what was there before the fault
         if size < 0:
             size = len(self._ready)
         out = bytes(memoryview(self._ready)[:size])
@@ -49,6 +56,9 @@ class InflatedStream:
                 self._inflate = inflate = zlib.decompressobj(_WINDOW_BITS["GZIP"])
             else:
                 data = inflate.unconsumed_tail or self._stream.read(CHUNK)
+                if not data and self._whole and self._begun:
+                    raise errors.DataLossError(None, None, "the compressed data breaks off")
+                self._begun = True
             try:
                 piece = inflate.decompress(data, limit)
             except zlib.error as e:
@@ -64,6 +74,31 @@ class InflatedStream:
 
     def __exit__(self, *error: Any) -> None:
         self.close()
+
+
+class _Readable(io.RawIOBase):
+    """A stream that has `read` only, as Python's buffers want one."""
+
+    def __init__(self, stream: Any):
+        self._stream = stream
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        data = self._stream.read(len(buffer))
+        buffer[: len(data)] = data
+        return len(data)
+
+    def close(self) -> None:
+        self._stream.close()
+        super().close()
+
+
+def inflated_file(file: Any, compression_type: str) -> io.BufferedReader:
+    """The bytes that a whole compressed file stands for, as a file."""
+    stream = InflatedStream(file, compression_type, whole=True)
+    return io.BufferedReader(_Readable(stream), CHUNK)
 
 
 class DeflatedStream:

@@ -49,7 +49,7 @@ class _Ahead:
         self._reading = threading.Lock()  # held while the walk goes on
         self._changed = threading.Condition()
         self._items: deque[_Item] = deque(items)
-        self._closed = self._cancelled = False
+        self._closed = False
 
     def start(self) -> None:
         threading.Thread(target=self._fill, daemon=True, name="weft-prefetch").start()
@@ -77,15 +77,11 @@ class _Ahead:
                     self._changed.notify_all()
             at_once = min(2 * at_once, _MOST_AT_ONCE)
 
-    def some(self, most: int) -> list[Element]:
+    def some(self, most: int, run: Run) -> list[Element]:
         """The next elements: one, for which it waits, and up to so many that are there."""
         with self._changed:
-            while not self._items and not self._cancelled:
-                self._changed.wait()
-            if not self._items:
-                raise errors.CancelledError(
-                    None, None, "Iterator was cancelled: its session is closed"
-                )
+            while not self._items:
+                run.wait(self._changed)
             found: list[Element] = []
             while self._items and len(found) < most:
                 element, error = self._items[0]
@@ -111,11 +107,6 @@ class _Ahead:
             self._closed = True
             self._changed.notify_all()
 
-    def cancel(self) -> None:
-        with self._changed:
-            self._closed = self._cancelled = True
-            self._changed.notify_all()
-
 
 class _Reader:
     """The consumer's side: when it goes, the thread ends."""
@@ -130,9 +121,8 @@ class _Reader:
             before, items = self._begin
             self._ahead = _Ahead(before, self._size, items)
             weakref.finalize(self, self._ahead.close)
-            self._run.wake_when_cancelled(self._ahead)
             self._ahead.start()
-        return self._ahead.some(most)
+        return self._ahead.some(most, self._run)
 
     def saved(self, freeze: Callable[[Any], Any]) -> Any:
         """What was read and not yet taken, and where the reading is."""

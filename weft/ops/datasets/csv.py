@@ -148,7 +148,7 @@ def csv_dataset(
             with file_system.translated(path):
                 lines = _Lines(file, offset)
                 if skips and not offset and next(lines, None) is None:
-                    yield invalid(f"Can't read header of file {path}"), 0
+                    yield invalid("Can't read header of file"), 0
                 for line, end in lines:
                     try:
                         if quotes and b'"' in line:
@@ -172,13 +172,13 @@ def csv_dataset(
             for i, column in enumerate(zip(zip(*rows), output_types, record_defaults))
         ]
 
-    def converted(rows: list[list[bytes]]) -> list[Element | Exception]:
+    def converted(rows: list[list[bytes]], where: list[str]) -> list[Element | Exception]:
         try:
             values = columns(rows)
         except errors.OpError as e:
             if len(rows) > 1:
-                return [out for row in rows for out in converted([row])]
-            return [invalid(e.message.replace("record 0", "record"))]
+                return [out for row, at in zip(rows, where) for out in converted([row], [at])]
+            return [invalid(f"{e.message.replace('record 0', 'record')} ({where[0]})")]
         return [[c[i : i + 1].reshape(()) for c in values] for i in range(len(rows))]
 
     def walk(run: Run) -> Walk:
@@ -186,6 +186,7 @@ def csv_dataset(
 
         def more(at: Place) -> None:
             rows: list[list[bytes]] = []
+            where: list[str] = []
             failed: Exception | None = None
             while len(rows) < _ROWS_AT_ONCE and failed is None:
                 try:
@@ -193,12 +194,14 @@ def csv_dataset(
                 except (End, errors.OpError) as e:
                     failed = e
                 else:
-                    if isinstance(record, Exception):
-                        failed = record
+                    here = f"record {at.record - 1} of {names[at.file]}"
+                    if isinstance(record, errors.OpError):
+                        failed = invalid(f"{record.message} ({here})")
                     else:
                         rows.append(record)
+                        where.append(here)
             if rows:
-                at.ready.extend(converted(rows))
+                at.ready.extend(converted(rows, where))
             if failed is not None:
                 at.ready.append(failed)
 

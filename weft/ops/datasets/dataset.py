@@ -13,7 +13,6 @@ from __future__ import annotations
 import contextvars
 import functools
 import threading
-import weakref
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +29,10 @@ INFINITE, UNKNOWN = -1, -2
 path: contextvars.ContextVar[tuple[str, ...]] = contextvars.ContextVar("path", default=())
 
 
+# The step that waits for the elements, in its own thread.
+current_step: contextvars.ContextVar[Any] = contextvars.ContextVar("current_step", default=None)
+
+
 class End(Exception):
     """There are no more elements."""
 
@@ -44,7 +47,7 @@ class Run:
         self.threads = 0  # that functions are called by at most, where it is said
         self.sloppy = False  # whether elements may overtake each other
         self._cancelled = False
-        self._waiting: weakref.WeakSet[Any] = weakref.WeakSet()  # what has a method `cancel`
+        self._waiting: list[threading.Condition] = []
         self._lock = threading.Lock()
         self._once: dict[Any, Any] = {}
 
@@ -83,21 +86,27 @@ class Run:
                 self._once[key] = make()
             return self._once[key]
 
-    def wake_when_cancelled(self, waiting: Any) -> None:
-        """Something that waits, and has to know when the run is over."""
-        with self._lock:
-            self._waiting.add(waiting)
-            if not self._cancelled:
-                return
-        waiting.cancel()
+    def wait(self, condition: threading.Condition) -> None:
+        """Waits on a condition, which the caller holds; raises an error once the run, or the step that waits for an
+        element, is over."""
+        self._waiting.append(condition)
+        try:
+            self.check()
+            step = current_step.get()
+            if step is None:
+                condition.wait()
+            else:
+                step.wait(condition)
+            self.check()
+        finally:
+            self._waiting.remove(condition)
 
     def cancel(self) -> None:
         """Ends what waits; walks raise CancelledError from now on."""
-        with self._lock:
-            self._cancelled = True
-            waiting = list(self._waiting)
-        for item in waiting:
-            item.cancel()
+        self._cancelled = True
+        for condition in list(self._waiting):
+            with condition:
+                condition.notify_all()
 
     def check(self) -> None:
         """Called in loops that may be long: raises CancelledError once the run is over."""

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import gzip
 import os
-import zlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
 from weft.framework import errors, file_system, record_format
+from weft.framework.compression import inflated_file
 from weft.framework.record_file import RecordFile
 from weft.framework.registry import op
 from weft.ops.datasets.block import Block
@@ -49,60 +48,14 @@ def _compression(value: Any) -> str:
     return kind
 
 
-class _Inflated:
-    """The bytes of a file that zlib has compressed, as a file."""
-
-    def __init__(self, file: Any):
-        self._file, self._inflate, self._rest = file, zlib.decompressobj(), b""
-
-    def read(self, n: int) -> bytes:
-        while len(self._rest) < n and not self._inflate.eof:
-            data = self._file.read(1 << 16)
-            if not data:
-                break
-            self._rest += self._inflate.decompress(data)
-        out, self._rest = self._rest[:n], self._rest[n:]
-        return out
-
-    def readline(self) -> bytes:
-        while b"\n" not in self._rest:
-            more = self.read(len(self._rest) + (1 << 16))
-            if len(more) == len(self._rest) or not more:
-                self._rest = more
-                break
-            done = len(more) < 1 << 16
-            self._rest = more
-            if done:
-                break
-        line, mark, self._rest = self._rest.partition(b"\n")
-        return line + mark
-
-    def close(self) -> None:
-        self._file.close()
-
-
-class _Unzipped(gzip.GzipFile):
-    """The bytes of a file that gzip has compressed, as a file; closes what it reads."""
-
-    def __init__(self, file: Any):
-        self._file = file
-        super().__init__(fileobj=file)
-
-    def close(self) -> None:
-        super().close()
-        self._file.close()
-
-
 def _opened(path: str, compression: str, offset: int = 0) -> Any:
     """A file from so many bytes on, as they are without compression."""
     file = file_system.open_file(path, "rb")
-    if compression == "GZIP":
-        file = _Unzipped(file)
-    elif compression == "ZLIB":
-        file = _Inflated(file)
-    elif offset:
-        file.seek(offset)
+    if not compression:
+        if offset:
+            file.seek(offset)
         return file
+    file = inflated_file(file, compression)
     while offset:
         skipped = len(file.read(min(offset, 1 << 20)))
         if not skipped:
@@ -143,7 +96,7 @@ class OpenFile:
                     at.record += 1
                     if len(found) == most:
                         break
-            except (zlib.error, EOFError, gzip.BadGzipFile, errors.OpError) as e:
+            except errors.OpError as e:
                 if not found:
                     raise self._failed(at, name, e) from None
                 self._where = None  # opened again the next time, to find the error where it is
@@ -154,13 +107,12 @@ class OpenFile:
             self._go_on(at)
         raise End
 
-    def _failed(self, at: Place, name: str, e: Exception) -> errors.OpError:
+    def _failed(self, at: Place, name: str, e: errors.OpError) -> errors.OpError:
         number = at.record
         self._go_on(at)
-        if isinstance(e, errors.OpError) and not isinstance(e, errors.DataLossError):
+        if not isinstance(e, errors.DataLossError):
             return e
-        why = e.message if isinstance(e, errors.OpError) else e
-        return errors.DataLossError(None, None, f"{name}: {why} (record {number})")
+        return errors.DataLossError(None, None, f"{name}: {e.message} (record {number})")
 
     @staticmethod
     def _go_on(at: Place) -> None:
@@ -279,8 +231,8 @@ def _fixed_length(
 
 def _uneven(path: str, before: int, size: int, after: int, length: int) -> errors.OpError:
     return invalid(
-        f"Excepted file {path} to have a size of {before + after} bytes (header_size {before} + footer_size {after}) "
-        f"plus a multiple of record_bytes {size}, but it has {length} bytes."
+        f'Excluding the header ({before} bytes) and footer ({after} bytes), input file "{path}" has body length '
+        f"{length - before - after} bytes, which is not an exact multiple of the record length ({size} bytes)."
     )
 
 

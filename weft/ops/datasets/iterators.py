@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import threading
+import weakref
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -11,7 +14,7 @@ import numpy as np
 from weft.framework import errors
 from weft.framework.registry import op
 from weft.ops.datasets import saving
-from weft.ops.datasets.dataset import Dataset, Element, End, Run, Walk, as_dataset, invalid
+from weft.ops.datasets.dataset import Dataset, Element, End, Run, as_dataset, current_step, invalid
 from weft.ops.flow.optional import Optional
 from weft.ops.queues.handles import held
 
@@ -19,35 +22,54 @@ _TYPES = "output_types: list(type) >= 1; output_shapes: list(shape) >= 1"
 _names = itertools.count()
 
 
+class _Going:
+    """A walk over a dataset, on which steps take turns."""
+
+    _LOOK = 0.05  # seconds until a step that waits for its turn looks whether it was stopped
+
+    def __init__(self, dataset: Dataset, run: Run):
+        self.dataset, self.run = dataset, run
+        self.walk = run.begin(dataset)
+        self._lock = threading.Lock()
+
+    @contextlib.contextmanager
+    def turn(self, step: Any) -> Iterator[None]:
+        """What is done meanwhile nobody else does; waits end with the step."""
+        while not self._lock.acquire(timeout=self._LOOK):
+            step.check()
+            self.run.check()
+        token = current_step.set(step)
+        try:
+            self.run.check()
+            yield
+        finally:
+            current_step.reset(token)
+            self._lock.release()
+
+
 class DatasetIterator:
     """A place in a dataset. Steps take turns; each has the next element."""
 
     def __init__(self, types: list[Any], shapes: list[Any]):
         self.types, self.shapes = types, shapes
-        self._lock = threading.Lock()
-        self._run: Run | None = None
-        self._walk: Walk | None = None
-        self._dataset: Dataset | None = None
+        self._going: _Going | None = None
+        self._runs: weakref.WeakSet[Run] = weakref.WeakSet()
         self.string_handle = f"weft-iterator-{next(_names)}"
 
     def start(self, dataset: Dataset, run: Run) -> None:
-        """Begins at the beginning of a dataset."""
-        with self._lock:
-            old, self._run, self._walk = self._run, run, run.begin(dataset)
-            self._dataset = dataset
-        if old is not None:
-            old.cancel()
+        """Begins at the beginning of a dataset. A step that waits for an element of another one goes on waiting."""
+        self._runs.add(run)
+        self._going = _Going(dataset, run)
 
     @property
     def started(self) -> bool:
-        return self._walk is not None
+        return self._going is not None
 
-    def next(self) -> Element:
+    def next(self, step: Any) -> Element:
         """The next element; `End` after the last."""
-        with self._lock:
-            walk, run, _ = self._begun("GetNext", "getting the next element")
-            run.check()
-            element = walk()
+        going = self._begun("GetNext", "getting the next element")
+        with going.turn(step):
+            element = going.walk()
         if len(element) != len(self.types):
             raise invalid(
                 f"Number of components does not match: expected {len(self.types)} types but got {len(element)}."
@@ -56,38 +78,33 @@ class DatasetIterator:
             _check(i, value, dtype, shape)
         return element
 
-    def _begun(self, what: str, doing: str) -> tuple[Walk, Run, Dataset]:
-        if self._walk is None or self._run is None or self._dataset is None:
+    def _begun(self, what: str, doing: str) -> _Going:
+        if self._going is None:
             raise errors.FailedPreconditionError(
                 None,
                 None,
                 f"{what}() failed because the iterator has not been initialized. Ensure that you have run the "
                 f"initializer operation for this iterator before {doing}.",
             )
-        return self._walk, self._run, self._dataset
+        return self._going
 
-    def save(self) -> Any:
+    def save(self, step: Any) -> Any:
         """Where the iterator is, as a message."""
-        with self._lock:
-            walk, run, dataset = self._begun("Save", "saving it")
-            saving.check_savable(dataset, run)
-            return saving.state_of(walk)
+        going = self._begun("Save", "saving it")
+        with going.turn(step):
+            saving.check_savable(going.dataset, going.run)
+            return saving.state_of(going.walk)
 
     def restore(self, state: Any) -> None:
-        """Goes on from where an iterator was; on failure from the beginning of the dataset."""
-        with self._lock:
-            _, run, dataset = self._begun("Restore", "restoring it")
-            self._walk = dataset.walk(run)
-            try:
-                saving.restore(self._walk, state)
-            except Exception:
-                self._walk = dataset.walk(run)
-                raise
+        """Goes on from where an iterator was; what cannot be restored leaves this one where it is."""
+        going = self._begun("Restore", "restoring it")
+        restored = _Going(going.dataset, going.run)
+        saving.restore(restored.walk, state)
+        self._going = restored
 
     def cancel_all(self) -> None:
         """The session is closing."""
-        run = self._run
-        if run is not None:
+        for run in list(self._runs):
             run.cancel()
 
 
@@ -163,7 +180,7 @@ def _make_iterator(ctx, dataset, iterator):
 def _get_next(ctx, iterator):
     """The next element."""
     try:
-        return _of(iterator).next()
+        return _of(iterator).next(ctx.step)
     except End:
         raise errors.OutOfRangeError(None, None, "End of sequence") from None
 
@@ -171,14 +188,14 @@ def _get_next(ctx, iterator):
 def _get_next_as_optional(ctx, iterator):
     """The next element, or nothing after the last."""
     try:
-        return Optional(_of(iterator).next())
+        return Optional(_of(iterator).next(ctx.step))
     except End:
         return Optional(None)
 
 
 def _serialize(ctx, resource_handle):
     """Where an iterator is."""
-    return _of(resource_handle).save()
+    return _of(resource_handle).save(ctx.step)
 
 
 def _deserialize(ctx, resource_handle, serialized):
