@@ -115,10 +115,10 @@ def test_classes_come_in_the_wanted_proportions(known):
     with running() as session:
         for _ in range(3):  # what is estimated settles
             session.run(found)
-        rounds = [session.run([batch, found]) for _ in range(8)]
+        rounds = [session.run([batch, found]) for _ in range(4)]
     assert all((values == 10 * labels).all() for values, labels in rounds)
     share = np.mean([labels.mean() for _, labels in rounds])
-    assert abs(share - 0.6) < 0.1
+    assert abs(share - 0.6) < 0.12
 
 
 def test_impossible_proportions_and_labels_are_refused():
