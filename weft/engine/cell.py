@@ -27,6 +27,11 @@ class Cell:
     def is_initialized(self) -> bool:
         return self.value is not None
 
+    @property
+    def is_on_device(self) -> bool:
+        """Whether compiled work has left the value on a device."""
+        return type(self.value) is not np.ndarray and hasattr(self.value, "unsafe_buffer_pointer")
+
     def numpy(self) -> np.ndarray | None:
         """The value as a NumPy array that nobody may write into."""
         while True:

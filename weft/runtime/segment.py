@@ -26,6 +26,14 @@ _CALL, _CALL_INPUT, _CALL_OUTPUT = 8.0, 0.5, 2.5
 _COMPILE = 5_000.0
 _COMPILE_PER_NODE = 150.0
 
+# What goes over its arrays once, or not at all: XLA is no quicker, and needs threads and copies of what stays as it
+# is. A segment of nothing else is interpreted, as long as the state that it changes is on the host.
+_SINGLE_PASS = frozenset(
+    """ApplyGradientDescent ResourceApplyGradientDescent AssignAdd AssignSub AssignAddVariableOp AssignSubVariableOp
+    ReadVariableOp Identity IdentityN StopGradient Reshape ExpandDims Squeeze Const NoOp Assign AssignVariableOp
+    """.split()
+)
+
 forced_tier: str | None = None  # "interpret" or "compile"; set by weft.testing.tier
 
 
@@ -60,6 +68,9 @@ class Segment:
         self.ready: set[Any] = set()  # shapes that are compiled
         self.static: list[int] | None = None  # inputs whose values are part of an executable
         self.dynamic = [i for i, t in enumerate(tensors) if t._dims is None or None in t._dims]
+        self._single_pass = device.kind == "CPU" and all(
+            node.decl.name in _SINGLE_PASS for node in program.nodes
+        )
         self._call_cost = _CALL + _CALL_INPUT * len(inputs) + _CALL_OUTPUT * len(outputs)
         self._device_constants: dict[int, Any] = {}
         self._constant_ids: dict[int, Any] = {}
@@ -73,7 +84,7 @@ class Segment:
             if self.static is None:
                 self._find_static(ctx)
             key = self._key(args)
-            if key in self.ready or self._is_hot(key):
+            if key in self.ready or self._is_hot(key, args):
                 results = self._run_compiled(args, key, ctx)
             else:
                 work = self.work_of.get(key)
@@ -109,9 +120,11 @@ class Segment:
                 values.append((value.tobytes(), value.shape))
         return (*shapes, *values)
 
-    def _is_hot(self, key: Any) -> bool:
+    def _is_hot(self, key: Any, args: list[Any]) -> bool:
         if forced_tier == "compile" or self.compile_at_once:
             return True
+        if self._single_pass and not any(type(a) is Cell and a.is_on_device for a in args):
+            return False
         work = self.work.get(key)
         if work is None:
             return False
