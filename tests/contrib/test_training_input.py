@@ -65,7 +65,7 @@ def test_buckets_of_sizes_of_their_own_and_a_smaller_last_batch():
                 found = session.run(batch)
                 sizes.append((int(found[0] % 2), len(found)))
     assert sorted(sizes) == [(0, 2), (0, 2), (1, 3)]
-    for bad in (dict(batch_size=[1]), dict(bucket_capacities=[1])):
+    for bad in ({"batch_size": [1]}, {"bucket_capacities": [1]}):
         with pytest.raises(ValueError):
             training.bucket([number], 0, **{"batch_size": 1, "num_buckets": 2, **bad})
 
@@ -84,7 +84,12 @@ def test_sequences_are_padded_to_the_longest_of_their_bucket():
     for n, (rows,) in found:
         assert rows.shape == (3, n.max())
         assert ((rows > 0).sum(1) == n).all()
-    for bad, error in ((3, TypeError), ([], ValueError), ([2, 1], ValueError), ([1.0, 2], TypeError)):
+    for bad, error in (
+        (3, TypeError),
+        ([], ValueError),
+        ([2, 1], ValueError),
+        ([1.0, 2], TypeError),
+    ):
         with pytest.raises(error):
             training.bucket_by_sequence_length(length, [length], 3, bad)
 
@@ -154,7 +159,15 @@ def test_rows_are_resampled_at_their_rates():
 
 
 def test_hyperparameters_as_messages():
-    given = dict(n=3, rate=0.5, name="adam", flag=True, sizes=[1, 2], names=["a", "b"], on=[True])
+    given = {
+        "n": 3,
+        "rate": 0.5,
+        "name": "adam",
+        "flag": True,
+        "sizes": [1, 2],
+        "names": ["a", "b"],
+        "on": [True],
+    }
     message = training.HParams(**given).to_proto()
     assert message.hparam["sizes"].int64_list.value == [1, 2]
     assert message.hparam["name"].bytes_value == b"adam"
