@@ -58,6 +58,11 @@ STEPS = {
     "joined": lambda d: d.apply(
         tf.data.experimental.map_and_batch(lambda x: -x, 3, num_parallel_calls=2)
     ).apply(tf.data.experimental.unbatch()),
+    "grouped": lambda d: d.apply(
+        tf.data.experimental.group_by_window(
+            lambda x: x % 3, lambda _, w: w.map(lambda x: x * 2), 2
+        )
+    ),
     "generated": lambda d: tf.data.Dataset.zip(
         (d, tf.data.Dataset.from_generator(lambda: iter(range(30)), tf.int64, []))
     ).map(lambda a, b: a - b),
