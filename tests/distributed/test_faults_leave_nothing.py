@@ -138,12 +138,15 @@ def test_graphs_that_grow_and_sessions_that_come_and_go(cluster):
         with tf.Graph().as_default() as graph:
             with tf.device("/job:ps"):
                 there = tf.constant(np.ones(SIZE // 10, np.float32)) * 2.0
+                there += tf.random_uniform([1], 0.0, 1e-6)
             with tf.device("/job:worker"):
-                total = tf.reduce_sum(there)
+                total = tf.reduce_sum(there) + tf.random_uniform([], 0.0, 1e-6)
             with tf.Session(cluster.server.target, graph=graph) as sess:
-                assert sess.run(total) == SIZE // 10 * 2
+                assert sess.run(total) == pytest.approx(SIZE // 10 * 2, rel=1e-3)
 
     _leaves_nothing(cluster.processes, come_and_go, STEPS // 2)
+    gc.collect()
+    assert not cluster.server.store.random  # nor anything that is known of the graphs
     with tf.Session(cluster.server.target) as sess:
         sess.run(v.initializer)
         grown = tf.reduce_sum(v)
