@@ -435,8 +435,9 @@ def test_members_meet_in_the_body_of_a_loop():
                     )
             return (i + 1, *new)
 
-        out = tf.while_loop(lambda i, *_: i < 3, body, [0, [1.0], [2.0]])
+        out = tf.while_loop(lambda i, *_: i < 3, body, [0, tf.constant([1.0]), tf.constant([2.0])])
         config = tf.ConfigProto(device_count={"CPU": 2})
         with tf.Session(graph=graph, config=config) as session:
             options = tf.RunOptions(timeout_in_ms=10000)
-            assert session.run(out[1:], options=options) == [[96.0], [96.0]]
+            found = session.run(out[1:], options=options)
+            assert [v.tolist() for v in found] == [[96.0], [96.0]]

@@ -202,8 +202,9 @@ def execute(nodes: list[Node], values: list[Any], ctx: Any) -> None:
 
 
 def _execute_meeting(nodes: list[Node], values: list[Any], ctx: Any) -> None:
-    """Runs nodes some of which wait for each other: those that wait are put off, and what does not need them goes on."""
-    outer, put_off = ctx.may_put_off, {}
+    """Runs nodes some of which wait for each other: those are put off, and what does not need them goes on."""
+    outer = ctx.may_put_off
+    put_off: dict[Node, Any] = {}
     missing = {node.op for node in nodes}
     todo = nodes
     try:
