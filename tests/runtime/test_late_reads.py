@@ -89,6 +89,18 @@ PROGRAMS = [
         [[2.0, 3.0, 2.0, 3.0], [3.0, 4.0, 3.0, 4.0]],
     ),
     (lambda: _behind_an_assignment(lambda v: tf.matmul(v, v), [[1.0]]), [[[4.0]], [[9.0]]]),
+    (
+        lambda: _behind_an_assignment(
+            lambda v: tf.cond(tf.constant(True), lambda: v + 0.0, lambda: v - 1.0)
+        ),
+        [2.0, 3.0],
+    ),
+    (
+        lambda: _behind_an_assignment(
+            lambda v: tf.cond(tf.constant(False), lambda: v + 0.0, lambda: tf.identity(v))
+        ),
+        [2.0, 3.0],
+    ),
     (_before_and_after, [[1.0, 20.0], [2.0, 30.0]]),
     (_assignment_after_a_read, [[1.0, 2.0, 2.0], [2.0, 3.0, 3.0]]),
     (_scattered, [[1.0, 9.0], [1.0, 9.0]]),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from weft.engine.program import reference_positions
+from weft.engine.program import called_functions, reference_positions
 from weft.framework.operation import Operation
 from weft.framework.tensor import Tensor
 
@@ -24,6 +24,7 @@ class LateReader(Operation):
         self._control_inputs, self._control_outputs = like._control_inputs, []
         self._device, self._site, self._id = like._device, like._site, like._id
         self._original_op = like._original_op
+        self.like = like  # with what it keeps for the plan
 
 
 def late_readers(
@@ -51,7 +52,7 @@ def late_readers(
                 before |= behind.get(t._op, 0)
         for c in op._control_inputs:
             before |= behind.get(c, 0)
-        if before and type(op) is Operation and _may_read_late(op):
+        if before and _may_read_late(op):
             inputs = [
                 reads[t]
                 if t in reads and before & bits[reads[t]] and home[reads[t]._op] is home[op]
@@ -72,8 +73,10 @@ def late_readers(
 
 
 def _may_read_late(op: Operation) -> bool:
-    # A source of random numbers is known by its operation.
-    return not op._decl.passes_references and "seed" not in op._attrs
+    if op._decl.passes_references:
+        # Functions read the references that they are called with. What a loop begins with is handed on.
+        return bool(called_functions(op)) and "body" not in op._attrs
+    return "seed" not in op._attrs  # a source of random numbers is known by its operation
 
 
 def _variables(ops: list[Operation], cut: set[Tensor]) -> dict[Tensor, Tensor]:

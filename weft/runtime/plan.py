@@ -103,7 +103,7 @@ class Plan:
             self.placed[reader] = self.placed[op]
             if self.home is not self.placed:
                 self.home[reader] = self.home[op]
-            self.source[op] = reader
+            self.source.update(dict.fromkeys([op, *(t._op for t in op._outputs)], reader))
 
     def _slot(self, tensor: Tensor) -> int:
         return self.slot_of.setdefault(tensor, len(self.slot_of))
