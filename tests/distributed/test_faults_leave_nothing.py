@@ -72,16 +72,15 @@ class Linked:
         pass
 
 
-@pytest.fixture(scope="module", params=["network", "link"])
+@pytest.fixture(scope="module")
 def cluster(tmp_path_factory, request):
     """A parameter server in a process of its own; the worker is here."""
     with Cluster(tmp_path_factory.mktemp("leaks"), ps=1, worker=1) as cluster:
         ps = cluster.start("ps")
         with contextlib.ExitStack() as stack:
             at = cluster.addresses["ps"][0]
-            cluster.network = (
-                Linked(at, ps) if request.param == "link" else stack.enter_context(Proxy(at))
-            )
+            linked = getattr(request, "param", "network") == "link"
+            cluster.network = Linked(at, ps) if linked else stack.enter_context(Proxy(at))
             seen = {"ps": [cluster.network.address], "worker": cluster.addresses["worker"]}
             cluster.server = tf.train.Server(seen, "worker", 0)
             ps.next("ready")
@@ -91,6 +90,10 @@ def cluster(tmp_path_factory, request):
             cluster.server._stop()
 
 
+both_ways = pytest.mark.parametrize("cluster", ["network", "link"], indirect=True)
+
+
+@both_ways
 def test_steps_that_fail(cluster):
     with tf.device("/job:ps"):
         x = tf.placeholder(tf.float32, [SIZE])
@@ -163,6 +166,7 @@ def test_graphs_that_grow_and_sessions_that_come_and_go(cluster):
     assert not cluster.server.worker._parts
 
 
+@both_ways
 def test_steps_that_go_well(cluster):
     with tf.device("/job:ps"):
         w = tf.get_variable("steps", initializer=np.ones(SIZE // 10, np.float32))
