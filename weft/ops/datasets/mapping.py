@@ -93,7 +93,7 @@ def map_and_batch_dataset(
         return _in_parallel(run, source, function, f.name, count)
 
     mapped = Dataset(walk, source.cardinality, "MapDataset")
-    return batches(size, drop, mapped, stacked, "MapAndBatchDataset")
+    return batches(size, drop, mapped, stacked, "MapAndBatchDataset", fails_as_a_whole=True)
 
 
 @dataset_op(
