@@ -22,6 +22,7 @@ from weft.runtime.rendezvous import Arrival
 
 # How a device of weft describes itself; the name of its task's links follows, and who they lead to.
 WEFT = "weft"
+HANDLES = "weft-"  # how the handles of the sessions of its masters begin
 
 
 _log = logging.getLogger("tensorflow")
