@@ -240,6 +240,7 @@ def test_a_terminal_has_colours_and_a_line_of_progress(tmp_path):
     script = tmp_path / "program.py"
     script.write_text(
         "import time\nfor i in range(12):\n    print('loss = 1, step =', 100 * i)\n    time.sleep(0.1)\n"
+        "time.sleep(2)\n"  # the line is drawn now and then: on a busy machine the steps may be over before
     )
     ours, theirs = pty.openpty()
     command = [sys.executable, "-m", "weft", "launch", "--workers", "2", str(script)]
