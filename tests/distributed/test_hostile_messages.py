@@ -4,6 +4,7 @@ WEFT_FUZZ=100000 tries so many mutated messages; a few thousand are tried otherw
 """
 
 import collections
+import itertools
 import os
 import random
 
@@ -84,6 +85,9 @@ class Serving:
             s._stop()
 
 
+_rounds = itertools.count()
+
+
 def work(target):
     """Uses a cluster; gives the session."""
     config = tf.ConfigProto()
@@ -91,7 +95,8 @@ def work(target):
     with tf.Graph().as_default():
         with tf.device("/job:w/task:1"):
             v = tf.get_variable("v", initializer=[1.0, 2.0])
-            queue = tf.FIFOQueue(5, [tf.float32], shapes=[[]])
+            # One that mutated steps of earlier rounds do not take from while they are being cancelled.
+            queue = tf.FIFOQueue(5, [tf.float32], shapes=[[]], shared_name=f"q{next(_rounds)}")
         with tf.device("/job:w/task:0"):
             x = tf.placeholder(tf.float32, [None], name="x")
             y = tf.identity(v * x, name="y")
