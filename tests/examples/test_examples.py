@@ -91,3 +91,10 @@ def test_mnist_cluster():
     assert number(r"\[worker:0\] test accuracy: (\S+) %", done.stdout) > 88
     steps = [int(n) for n in re.findall(r"trained (\d+) of the steps", done.stdout)]
     assert len(steps) == 2 and 400 <= sum(steps) <= 402
+
+
+def test_mnist_replicas():
+    printed = run("mnist_replicas", "--steps", 40)
+    losses = course("loss", printed)
+    assert losses[-1] < losses[0] / 2
+    assert number(r"test accuracy: (\S+) %", printed) > 75
