@@ -158,8 +158,9 @@ def test_an_error_in_a_loop_on_another_task(run):
         lambda i, a: i < n, on(PS, lambda i, a: (i + 1, a + tf.gather(words, i))), [0, 0]
     )
     assert run(y[1], {n: 3}) == [18]
-    with pytest.raises(tf.errors.InvalidArgumentError, match="3"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match="3") as e:
         run(y[1], {n: 5})
+    assert e.value.op is not None and e.value.op.type == "GatherV2"
 
 
 def test_the_numbers_of_frames_are_those_of_tensorflow():
