@@ -200,21 +200,21 @@ class RemoteCallable:
         self._master, self._graph, self._options = master, graph, options
         self._session, self._handle = "", 0
 
-    def _prepare(self) -> None:
-        self._master._send(self._graph)
+    def _prepare(self, limit: Limit) -> None:
+        self._master._send(self._graph, limit)
         session = self._master._handle
         if session != self._session:
             request = proto.MakeCallableRequest(session_handle=session, options=self._options)
-            response = self._master._call("MakeCallable", request, graph=self._graph)
+            response = self._master._call("MakeCallable", request, limit, self._graph)
             self._session, self._handle = session, response.handle
 
     def __call__(self, feeds: list[tuple[Any, Any]], metadata: Any = None) -> list[Any]:
         """Runs it on (type, value) of what it takes, and returns what it fetches."""
-        self._prepare()
+        limit = self._master._limit(self._options.run_options)
+        self._prepare(limit)
         request = proto.RunCallableRequest(session_handle=self._session, handle=self._handle)
         for dtype, value in feeds:
             wire.to_message(value, dtype, request.feed.add())
-        limit = self._options.run_options.timeout_in_ms
         response = self._master._call("RunCallable", request, limit, self._graph)
         if metadata is not None:
             metadata.CopyFrom(response.metadata)
