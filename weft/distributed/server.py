@@ -79,7 +79,7 @@ def _server_def(
     return out
 
 
-@export("train.Server")
+@export("train.Server", "distribute.Server")
 class Server:
     """A task: its devices, and the state of its variables.
 

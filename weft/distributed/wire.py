@@ -194,8 +194,17 @@ def text_of(error: errors.OpError) -> str:
 def error_of(code: int, text: str, graph: Any) -> errors.OpError:
     """The error that a task has told of, with the operation that it names where the graph has it."""
     found = _NODE.search(text)
-    op = graph._ops.get(found.group(1)) if found is not None and graph is not None else None
+    op = _named(found.group(1), graph) if found is not None and graph is not None else None
     return errors.error_from_code(op.node_def if op is not None else None, op, text, code)
+
+
+def _named(name: str, graph: Any) -> Any:
+    """The operation of a name in a graph, or in a function of its."""
+    for part in (graph, *graph._functions.values()):
+        op = part._ops.get(name)
+        if op is not None:
+            return op
+    return None
 
 
 def as_op_error(error: BaseException) -> errors.OpError:
