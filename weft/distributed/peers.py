@@ -245,6 +245,10 @@ class RemoteWorker:
         self._session_of.pop(handle, None)
         self._stub.tell("DeregisterGraph", request)
 
+    def log(self, **what: Any) -> Any:
+        """Makes it note what it receives, or tell what it has noted."""
+        return self._stub.call("Logging", proto.LoggingRequest(**what), _ASKING_MS, wait=False)
+
     def greet(self, timeout_ms: int) -> None:
         """Fails unless the task answers in time."""
         self._stub.call("GetStatus", proto.GetStatusRequest(), timeout_ms, wait=False)

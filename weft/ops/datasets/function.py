@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from weft.framework import errors
-from weft.ops.datasets.block import Block, OneByOne, Waiting
+from weft.ops.datasets.block import Block, OneByOne, Waiting, joined
 from weft.ops.datasets.dataset import (
     Dataset,
     Element,
@@ -28,10 +30,11 @@ class Function:
     _MOST = 128  # elements at once, and the bytes of what they are made of
     _MOST_BYTES = 1 << 23
 
-    def __init__(self, run: Run, f: Any, captured: list[Any], ends: bool = False):
+    def __init__(self, run: Run, f: Any, captured: list[Any], ends: bool = False, threads: int = 1):
         self._call = run.function(f.name)
         self._on_rows = functools.partial(run.on_rows, f.name, len(captured))
         self._captured, self._ends = captured, ends
+        self._threads = min(threads, run.threads or threads, os.cpu_count() or 1)
         self._most = self._MOST
 
     def __call__(self, element: Element) -> Element:
@@ -81,21 +84,40 @@ class Function:
     def some(self, at: Place, most: int) -> tuple[Block, Block]:
         """The next elements and what the function makes of them, several if the function takes these at once."""
         if not at.waiting:
-            block = at.before.some(min(most, self._most) if self.takes_blocks else 1)
+            if self.takes_blocks:
+                block = at.before.some(min(most, self._most, self._rows.most))
+            else:
+                block = Block.of([at.before()])
             if block.count > 1:
                 try:
-                    columns = self._rows(block.columns, self._captured, block.count)
+                    results = self._on_block(block)
                 except OneByOne:
                     pass
                 else:
-                    results = Block(block.count, columns)
                     self._limit(block, results)
                     return block, results
             at.waiting.add(block)
         block = at.waiting.take(1)
         return block, Block.of([self(block.rows[0])])
 
+    def _on_block(self, block: Block) -> Block:
+        parts = self._rows.parts(block.count, self._threads)
+        if parts == 1:
+            return self._on_part(block)
+        size = -(-block.count // parts)
+        blocks = [block.part(i, i + size) for i in range(0, block.count, size)]
+        return joined(list(_threads().map(self._on_part, blocks)))
+
+    def _on_part(self, block: Block) -> Block:
+        return Block(block.count, self._rows(block.columns, self._captured, block.count))
+
     def _limit(self, *blocks: Block) -> None:
         """Asks for fewer elements where they are large."""
         size = sum(getattr(c, "nbytes", 0) for b in blocks for c in b.columns)
         self._most = max(1, min(self._MOST, self._MOST_BYTES * blocks[0].count // max(size, 1)))
+
+
+@functools.cache
+def _threads() -> ThreadPoolExecutor:
+    """The threads that share large blocks."""
+    return ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="weft-rows")

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable
 from typing import Any
 
+from weft.framework import errors
 from weft.ops.datasets.block import Block
 from weft.ops.datasets.dataset import (
     UNKNOWN,
@@ -55,7 +56,7 @@ def _interleaved(
     block_length: Any,
     f: Any,
     kind: str,
-    wrap: Callable[[Dataset, bool], Dataset] = lambda dataset, may_go_ahead: dataset,
+    wrap: Callable[[Dataset, bool], Dataset] | None = None,
 ) -> Dataset:
     cycle = int(cycle_length)
     if cycle == -1:
@@ -102,12 +103,15 @@ def _interleaved(
             current = at.walks[at.turn]
             if current is None:
                 try:
-                    element = at.before()
+                    current = at.begin(at.before())
                 except End:
                     at.before = None
                     return []
-                current = at.walks[at.turn] = at.begin(element)
-                at.taken = 0
+                except errors.OpError:
+                    if wrap is not None:  # one that is read ahead has had its turn with that
+                        go_on(at)
+                    raise
+                at.walks[at.turn], at.taken = current, 0
             try:
                 at.rows[at.turn] = current.some(most if current.may_go_ahead else 1).rows[::-1]
             except End:
@@ -121,7 +125,8 @@ def _interleaved(
             may_go_ahead = not run.has_state(dataset)
 
             def walk(run: Run) -> Walk:
-                walk = wrap(dataset, may_go_ahead).walk(run)
+                ahead = dataset if wrap is None else wrap(dataset, may_go_ahead)
+                walk = ahead.walk(run)
                 walk.may_go_ahead = may_go_ahead
                 return walk
 

@@ -50,7 +50,7 @@ def parallel_map_dataset(
     source, count = as_dataset(input_dataset), workers(num_parallel_calls)
 
     def walk(run: Run) -> Walk:
-        function = Function(run, f, other_arguments, not preserve_cardinality)
+        function = Function(run, f, other_arguments, not preserve_cardinality, count)
         return _in_parallel(run, source, function, f.name, count, sloppy or run.sloppy)
 
     return Dataset(walk, source.cardinality, "ParallelMapDataset")
@@ -89,11 +89,11 @@ def map_and_batch_dataset(
         raise invalid("batch_size must be greater than zero.")
 
     def walk(run: Run) -> Walk:
-        function = Function(run, f, other_arguments, not preserve_cardinality)
+        function = Function(run, f, other_arguments, not preserve_cardinality, count)
         return _in_parallel(run, source, function, f.name, count)
 
     mapped = Dataset(walk, source.cardinality, "MapDataset")
-    return batches(size, drop, mapped, stacked, "MapAndBatchDataset")
+    return batches(size, drop, mapped, stacked, "MapAndBatchDataset", fails_as_a_whole=True)
 
 
 @dataset_op(
