@@ -118,9 +118,12 @@ class Task:
 
 
 class Cluster:
-    """Tasks by job and index; `addresses` is what all of them are told, unless a task is told otherwise."""
+    """Tasks by job and index; `addresses` is what all of them are told, unless a task is told otherwise.
 
-    def __init__(self, folder, implementation="weft", python=sys.executable, **jobs):
+    `others` has the implementation and the interpreter of jobs that are not of weft.
+    """
+
+    def __init__(self, folder, others=None, **jobs):
         ports = iter(free_ports(sum(jobs.values())))
         self.addresses = {
             job: [f"localhost:{next(ports)}" for _ in range(n)] for job, n in jobs.items()
@@ -128,13 +131,14 @@ class Cluster:
         self.tasks = {}
         self._all = []
         self._folder = Path(folder)
-        self._implementation, self._python = implementation, python
+        self._others = others or {}
 
     def start(self, job, index=0, cluster=None, **options):
         """Starts a task, again where it has ended."""
         options["cluster"] = cluster or self.addresses
         program = str(Path(__file__).with_name("fault_task.py"))
-        command = [self._python, program, self._implementation, job, str(index)]
+        implementation, python = self._others.get(job, ("weft", sys.executable))
+        command = [python, program, implementation, job, str(index)]
         task = Task(
             f"{job} {index}",
             [*command, json.dumps(options)],
