@@ -39,7 +39,9 @@ class Costs:
 # memory, of the other a network of 25 Gbit/s.
 LINK = Costs(message=11 * US, byte=0.11e-9, latency=10 * US, line=9e9, asks=False)
 GRPC = Costs(message=130 * US, byte=0.4e-9, latency=30 * US, line=25e9 / 8, asks=True)
-COSTS = {"link": LINK, "grpc": GRPC}
+# Frames like those of links on that network: not built; it shows what gRPC costs.
+BARE = dataclasses.replace(LINK, line=GRPC.line, latency=GRPC.latency)
+COSTS = {"link": LINK, "grpc": GRPC, "bare": BARE}
 
 
 @dataclass(frozen=True)
@@ -136,7 +138,7 @@ class Host:
 
     def __init__(self, name: str, cores: Resource):
         self.python, self.cores = Resource(f"Python of {name}"), cores
-        self.out, self.into = Resource(f"line from {name}"), Resource(f"line to {name}")
+        self.out, self.into = Resource(f"line of {name}"), Resource(f"line of {name}")
 
 
 @dataclass
@@ -268,8 +270,11 @@ def steps_per_second(
 ) -> Result:
     """What a cluster reaches; a synchronous step counts once for each worker."""
     cluster = Cluster(model, costs, workers, servers, **options)
-    once = costs.step + model.compute + 12 * servers * costs.message + 8 * model.bytes * costs.byte
-    return cluster.run(40 * once + 2 * workers * (once - model.compute))
+    place = cluster.workers[0].cores.places
+    alone = costs.step + 12 * servers * costs.message + model.compute / place
+    alone += model.bytes * (4 * costs.byte + 2 / costs.line)
+    # Long enough for a queue at the servers to become what it will be.
+    return cluster.run(32 * alone + 4 * workers * model.bytes / costs.line / servers)
 
 
 # -- the costs --------------------------------------------------------------------------------------------
