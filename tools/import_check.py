@@ -14,7 +14,7 @@ from pathlib import Path
 PACKAGE = "weft"
 LADDER = ("proto", "framework", "ops", "engine", "runtime", "distributed")
 TOP = "the top"  # the files directly beneath the package, and the packages that belong to them
-TOP_PACKAGES = {"studio", "testing"}
+TOP_PACKAGES = {"launch", "studio", "testing"}
 
 LIBRARIES_MAY = {"proto", "framework", "ops"}
 # What any library may have of a room that is otherwise closed to it.

@@ -5,11 +5,11 @@ from __future__ import annotations
 import sys
 
 _USAGE = """usage: weft run [-m] SCRIPT [ARGS ...]
-       weft launch [--ps N] [--workers N] [--chief] SCRIPT [ARGS ...]
+       weft launch [--ps N] [--workers N] [--secure] [--ray] [...] SCRIPT [ARGS ...]
        weft --version
 
   run      runs a TensorFlow 1 program, unmodified: `import tensorflow` gives weft
-  launch   runs one on each task of a cluster on this machine, until its workers have ended
+  launch   runs one on each task of a cluster, on this machine or with Ray on several, until its workers have ended
 """
 
 
@@ -18,8 +18,9 @@ def main(argv: list[str] | None = None) -> None:
     # By hand: the arguments behind the script are the script's, and `run` must start quickly.
     args = list(sys.argv[1:] if argv is None else argv)
     if args and args[0] == "run" and len(args) > 1 and args[1] not in ("-h", "--help"):
-        from weft.run_script import run_module, run_script
+        from weft.run_script import end_with_launcher, run_module, run_script
 
+        end_with_launcher()
         if args[1] == "-m":
             if len(args) < 3:
                 sys.exit("weft run: -m needs the name of a module")

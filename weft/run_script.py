@@ -4,11 +4,28 @@ from __future__ import annotations
 
 import io
 import os
+import signal
 import sys
+import threading
+import time
 import types
 from typing import Any
 
 from weft.compatibility import install_as_tensorflow
+
+
+def end_with_launcher() -> None:
+    """Ends this process, and what it starts, when the process that has launched it is gone, however it went."""
+    launcher = os.environ.pop("WEFT_LAUNCHER", "")
+    if not launcher.isdigit() or os.getppid() != int(launcher):
+        return
+
+    def watch() -> None:
+        while os.getppid() == int(launcher):
+            time.sleep(1.0)
+        os.killpg(0, signal.SIGKILL)  # the launcher has given it a group of its own
+
+    threading.Thread(target=watch, daemon=True, name="weft-launcher").start()
 
 
 def run_script(path: str, args: list[str]) -> None:

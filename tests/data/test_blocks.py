@@ -58,6 +58,11 @@ STEPS = {
     "joined": lambda d: d.apply(
         tf.data.experimental.map_and_batch(lambda x: -x, 3, num_parallel_calls=2)
     ).apply(tf.data.experimental.unbatch()),
+    "grouped": lambda d: d.apply(
+        tf.data.experimental.group_by_window(
+            lambda x: x % 3, lambda _, w: w.map(lambda x: x * 2), 2
+        )
+    ),
     "generated": lambda d: tf.data.Dataset.zip(
         (d, tf.data.Dataset.from_generator(lambda: iter(range(30)), tf.int64, []))
     ).map(lambda a, b: a - b),
@@ -286,3 +291,26 @@ def test_a_batch_belongs_to_who_fetched_it_and_a_shuffle_keeps_no_blocks():
         walk.some(20)
         for (row,) in walk.place.ring.values():
             assert row.base is None or row.base.nbytes == row.nbytes
+
+
+def test_large_blocks_are_shared_by_threads(monkeypatch):
+    from weft.runtime import function_rows
+
+    monkeypatch.setattr(function_rows, "_LEAST_PART", 1.0)
+    monkeypatch.setattr("os.cpu_count", lambda: 3)
+    seen = set()
+    run = function_rows.FunctionRows.__call__
+
+    def noted(self, columns, rest, count):
+        seen.add(count)
+        return run(self, columns, rest, count)
+
+    monkeypatch.setattr(function_rows.FunctionRows, "__call__", noted)
+    rows = np.random.RandomState(0).rand(64, 8, 8)
+    dataset = tf.data.Dataset.from_tensor_slices(rows)
+    dataset = dataset.map(lambda x: tf.matmul(x, x) + checked(np.int64(1)), num_parallel_calls=3)
+    element = dataset.batch(32).make_one_shot_iterator().get_next()
+    with tf.Session() as session, tier("compile"):
+        found = np.concatenate([session.run(element) for _ in range(2)])
+    np.testing.assert_allclose(found, rows @ rows + 4)
+    assert {32, 11, 10} == seen

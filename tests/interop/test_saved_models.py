@@ -144,3 +144,95 @@ print(json.dumps([y.tolist(), function(tf.constant([[5.0, 1.0]]))["y"].numpy().t
 def test_signatures_of_objects_of_tensorflow_2(tmp_path: Path):
     run(WRITE_OBJECTS, "tf2", tmp_path)
     assert run(READ_OBJECTS, "weft", tmp_path) == [[[-3.0], [11.0]], [[7.0]]]
+
+
+SAVE_OBJECT = """
+if which == "weft":
+    api = tf
+    tf.enable_eager_execution()
+else:
+    import tensorflow as api
+    tf.enable_v2_behavior()
+big = tf.constant([[float(i) for i in range(200)]])
+
+class Part(tf.Module):
+    def __init__(self):
+        super().__init__()
+        self.w = tf.Variable([[1.0, 2.0], [3.0, 4.0]], name="w", use_resource=True)
+
+    @api.function
+    def product(self, x):
+        return tf.matmul(x, self.w)
+
+class Model(tf.Module):
+    def __init__(self):
+        super().__init__()
+        self.scale = tf.Variable(2.0, name="scale", use_resource=True)
+        self.shifts = [tf.Variable([1.0, 2.0], trainable=False, use_resource=True)]
+        self.parts = {"first": Part()}
+        self.calls = tf.Variable(0, dtype=tf.int64, use_resource=True)
+
+    @api.function(input_signature=[tf.TensorSpec([None, 2], tf.float32)])
+    def apply(self, x):
+        self.calls.assign_add(1)
+        y = self.parts["first"].product(x) * self.scale + self.shifts[0]
+        return {"y": tf.cond(tf.reduce_sum(y) > 0.0, lambda: y, lambda: -y), "sum": tf.reduce_sum(big)}
+
+    @api.function
+    def scaled(self, x, by=3, shifted=False):
+        return x * by, (x + self.scale if shifted else x)
+
+model = Model()
+model.scale.assign(5.0)
+model.apply(tf.ones([3, 2]))
+model.scaled(tf.constant([1.0, 2.0]))
+model.scaled(tf.constant([1.0, 2.0]), shifted=True)
+api.saved_model.save(model, folder + "/object")
+print(json.dumps(None))
+"""
+LOAD_OBJECT = """
+if which == "weft":
+    tf.enable_eager_execution()
+    load = tf.saved_model.load_v2
+else:
+    import tensorflow
+    tf.enable_v2_behavior()
+    load = tf.saved_model.load_v2 if which == "tf1" else tensorflow.saved_model.load
+model = load(folder + "/object")
+found = {"signature": model.signatures["serving_default"](tf.ones([1, 2]))["y"].numpy().tolist()}
+with tf.GradientTape() as tape:
+    result = model.apply(tf.ones([1, 2]))
+    loss = tf.reduce_sum(result["y"])
+found["values"] = [result["y"].numpy().tolist(), float(result["sum"].numpy())]
+gradients = tape.gradient(loss, [model.scale, model.parts["first"].w])
+found["gradients"] = [g.numpy().tolist() for g in gradients]
+found["calls"] = int(model.calls.numpy())
+model.scale.assign(1.0)
+a, b = model.scaled(tf.constant([1.0, 2.0])), model.scaled(tf.constant([1.0, 2.0]), shifted=True)
+found["scaled"] = [x.numpy().tolist() for x in (*a, *b)]
+found["trainable"] = [model.scale.trainable, model.shifts[0].trainable]
+with tf.Graph().as_default(), tf.Session() as session:
+    meta = tf.saved_model.loader.load(session, ["serve"], folder + "/object")
+    signature = meta.signature_def["serving_default"]
+    found["session"] = session.run(signature.outputs["y"].name, {signature.inputs["x"].name: [[0.0, 1.0]]}).tolist()
+print(json.dumps(found))
+"""
+OBJECT = {
+    "signature": [[21.0, 32.0]],
+    "values": [[[21.0, 32.0]], 19900.0],
+    "gradients": [10.0, [[5.0, 5.0], [5.0, 5.0]]],
+    "calls": 3,
+    "scaled": [[3.0, 6.0], [1.0, 2.0], [3.0, 6.0], [2.0, 3.0]],
+    "trainable": [True, False],
+    "session": [[16.0, 22.0]],
+}
+
+
+@pytest.mark.parametrize(
+    ("writer", "reader"),
+    [("weft", "tf1"), ("weft", "tf2"), ("weft", "weft"), *PAIRS[2:]],
+    ids="-".join,
+)
+def test_objects_with_functions(tmp_path: Path, writer, reader):
+    run(SAVE_OBJECT, writer, tmp_path)
+    assert run(LOAD_OBJECT, reader, tmp_path) == OBJECT

@@ -89,7 +89,11 @@ def print_digests():
     import tensorflow.core
 
     modules = [m.name for m in pkgutil.walk_packages(tensorflow.core.__path__, "tensorflow.core.")]
-    for module in [*modules, "tensorflow.python.training.checkpoint_state_pb2"]:
+    others = [
+        "tensorflow.python.training.checkpoint_state_pb2",
+        "tensorflow.contrib.training.python.training.hparam_pb2",
+    ]
+    for module in [*modules, *others]:
         if module.endswith("_pb2"):
             generated = importlib.import_module(module)
             for name in sorted(generated.DESCRIPTOR.message_types_by_name):

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import weft as tf
 from weft import proto
-from weft.saved_model import loading, type_specs
+from weft.saved_model import loading, structures
 
 sm = tf.saved_model
 
@@ -202,11 +202,11 @@ class TestSignatures:
         ],
     )
     def test_type_specs_as_messages(self, spec):
-        assert type_specs.from_proto(type_specs.to_proto(spec)) == spec
+        assert structures.spec_from_proto(structures.spec_to_proto(spec)) == spec
 
     def test_a_type_spec_of_another_kind_is_refused(self):
         with pytest.raises(ValueError, match="not supported"):
-            type_specs.from_proto(proto.TypeSpecProto(type_spec_class=5))
+            structures.spec_from_proto(proto.TypeSpecProto(type_spec_class=5))
 
 
 @given(content=st.binary(max_size=200))

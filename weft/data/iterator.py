@@ -14,6 +14,10 @@ from weft.framework.trackable import Trackable
 GET_NEXT_CALL_WARNING_THRESHOLD = 32
 
 
+def _handle_of(resource: Tensor, name: str | None = None) -> Tensor:
+    return tf.raw_ops.IteratorToStringHandle(resource_handle=resource, name=name)
+
+
 @export("data.Iterator", "compat.v1.data.Iterator")
 class Iterator(Trackable):
     """A place in a dataset, in a graph: each run of what `get_next` gave has the next element."""
@@ -29,7 +33,7 @@ class Iterator(Trackable):
         self._iterator_resource = iterator_resource
         self._initializer = initializer
         self._element_spec = structure.spec_of_legacy(output_types, output_shapes, output_classes)
-        self._string_handle: Tensor | None = None
+        self._string_handle = _handle_of(iterator_resource)
         self._get_next_call_count = 0
         tf.add_to_collection("iterators", self._iterator_resource)
 
@@ -37,7 +41,7 @@ class Iterator(Trackable):
     def _of_spec(cls, resource: Tensor, initializer: Any, spec: Any) -> Iterator:
         made = cls.__new__(cls)
         made._iterator_resource, made._initializer, made._element_spec = resource, initializer, spec
-        made._string_handle, made._get_next_call_count = None, 0
+        made._string_handle, made._get_next_call_count = _handle_of(resource), 0
         tf.add_to_collection("iterators", resource)
         return made
 
@@ -120,14 +124,7 @@ class Iterator(Trackable):
 
     def string_handle(self, name: str | None = None) -> Tensor:
         """A name for the iterator, to be fed to one that was made `from_string_handle`."""
-        if self._string_handle is None or name is not None:
-            handle = tf.raw_ops.IteratorToStringHandle(
-                resource_handle=self._iterator_resource, name=name
-            )
-            if name is not None:
-                return handle
-            self._string_handle = handle
-        return self._string_handle
+        return self._string_handle if name is None else _handle_of(self._iterator_resource, name)
 
     @property
     def output_types(self) -> Any:

@@ -174,7 +174,9 @@ def shapes_like(structure: Any, shapes: Any) -> Any:
             raise ValueError(f"The shapes {shapes} are not for elements like {structure}")
         return type(structure)((k, shapes_like(structure[k], shapes[k])) for k in structure)
     if not isinstance(shapes, (tuple, list)) or len(shapes) != len(structure):
-        raise ValueError(f"The shapes {shapes} are not for elements like {structure}")
+        raise (ValueError if isinstance(shapes, tuple) else TypeError)(
+            f"The shapes {shapes} are not for elements like {structure}"
+        )
     parts = [shapes_like(s, x) for s, x in zip(structure, shapes)]
     return type(structure)(*parts) if hasattr(structure, "_fields") else tuple(parts)
 

@@ -135,6 +135,7 @@ def scan(initial_state: Any, scan_func: Callable) -> Transformation:
         return dataset._made(
             "ScanDataset",
             output_spec,
+            preserve_cardinality=True,
             initial_state=structure.to_tensors(spec, state),
             other_arguments=function.captured,
             f=function.attribute,
@@ -187,6 +188,7 @@ def map_and_batch(
         return dataset._made(
             "MapAndBatchDataset",
             spec,
+            preserve_cardinality=True,
             other_arguments=function.captured,
             f=function.attribute,
             batch_size=size,
@@ -242,8 +244,6 @@ def dense_to_sparse_batch(batch_size: Any, row_shape: Any) -> Transformation:
                 f"DenseToSparseDataset requires an input that is a single tensor, not {spec}."
             )
         shape = tf.TensorShape(row_shape)
-        if not spec.shape.is_compatible_with(tf.TensorShape([None] * shape.ndims)):
-            raise ValueError(f"Incompatible shapes: {spec.shape} and {shape}")
         sparse = SparseTensorSpec(tf.TensorShape([None]).concatenate(shape), spec.dtype)
         sizes = [-1 if d.value is None else d.value for d in shape.dims]
         return dataset._made(
@@ -475,7 +475,11 @@ def sample_from_datasets(
     def logits_of(weights: Any) -> Any:
         weights = tf.convert_to_tensor(weights, name="weights")
         if not weights.shape.is_compatible_with([n]):
-            raise ValueError("`weights` must have the same length as `datasets`.")
+            raise ValueError("`weights` must be a vector of length `len(datasets)`.")
+        if weights.dtype not in (tf.float32, tf.float64):
+            raise TypeError(
+                "`weights` must be convertible to a tensor of `tf.float32` or `tf.float64` elements."
+            )
         return tf.expand_dims(tf.math.log(tf.cast(weights, tf.float32)), 0)
 
     if isinstance(weights, DatasetV2):

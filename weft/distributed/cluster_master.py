@@ -231,7 +231,9 @@ class ClusterMaster:
             alarm = limit.alarm(run.cancel)
             if step is not None:  # of the client's call: the run ends with it
                 step.holds(run)
-            return run.results(graph)
+            workers = [worker for _, worker, _ in kind.parts]
+            with traces.transfers(workers, run.id, options, metadata):
+                return run.results(graph)
         finally:
             self._running.discard(run)
             if alarm is not None:
@@ -313,7 +315,7 @@ class _Run:
         self._own = own  # the master's task
         self._kind, self._values, self._feeds = kind, values, feeds
         self._options, self._metadata = options, metadata
-        self._id = secrets.randbits(56)
+        self.id = secrets.randbits(56)
         self._lock = threading.Lock()
         self._error: BaseException | None = None
         self._cancels: list[Any] = []
@@ -365,7 +367,7 @@ class _Run:
         for _, worker, _ in self._kind.parts:
             # Where all went well a worker of weft has nothing left, and knows it.
             if self._error is not None or not worker.is_weft:
-                worker.end_step(self._id)
+                worker.end_step(self.id)
         if self._error is not None:
             raise self._error
         return self._found
@@ -428,7 +430,7 @@ class _Run:
             self._on_failure(lambda: step.cancel(self._error or stopped))
             feeds = {key: self._values[i] for i, key in part.feeds.items()}
             metadata = proto.RunMetadata() if self._metadata is not None else None
-            found = worker.run(step, self._id, feeds, list(part.fetches), self._options, metadata)
+            found = worker.run(step, self.id, feeds, list(part.fetches), self._options, metadata)
             if metadata is not None:
                 self._add_told(metadata.step_stats, metadata.partition_graphs)
             for key, value in found.items():
@@ -443,7 +445,7 @@ class _Run:
     def _request(self, part: Part, handle: str) -> Any:
         request = proto.RunGraphRequest(
             graph_handle=handle,
-            step_id=self._id,
+            step_id=self.id,
             recv_key=list(part.fetches),
             store_errors_in_response_body=True,
         )

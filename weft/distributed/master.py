@@ -12,6 +12,7 @@ from typing import Any
 
 from weft import proto
 from weft.distributed import limits, wire
+from weft.distributed.peers import HANDLES
 from weft.framework import errors
 from weft.framework.graph import Graph
 from weft.framework.importer import extend_graph
@@ -196,7 +197,7 @@ class Master:
 
     def create_session(self, request: Any, call: Any) -> Any:
         limits.hold("sessions", self._server.limits.sessions, len(self._sessions))
-        handle = secrets.token_hex(8)
+        handle = HANDLES + secrets.token_hex(8)
         session = MasterSession(handle, self._server.target, request.config)
         try:
             session.extend(request.graph_def, 0)

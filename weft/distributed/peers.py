@@ -22,6 +22,7 @@ from weft.runtime.rendezvous import Arrival
 
 # How a device of weft describes itself; the name of its task's links follows, and who they lead to.
 WEFT = "weft"
+HANDLES = "weft-"  # how the handles of the sessions of its masters begin
 
 
 _log = logging.getLogger("tensorflow")
@@ -243,6 +244,10 @@ class RemoteWorker:
         self.name_session(request)
         self._session_of.pop(handle, None)
         self._stub.tell("DeregisterGraph", request)
+
+    def log(self, **what: Any) -> Any:
+        """Makes it note what it receives, or tell what it has noted."""
+        return self._stub.call("Logging", proto.LoggingRequest(**what), _ASKING_MS, wait=False)
 
     def greet(self, timeout_ms: int) -> None:
         """Fails unless the task answers in time."""

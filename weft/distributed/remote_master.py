@@ -8,7 +8,10 @@ from typing import Any
 from weft import proto
 from weft.distributed import rpc, wire
 from weft.distributed.credentials import Credentials
+from weft.distributed.discovery import held
+from weft.distributed.peers import HANDLES
 from weft.framework import errors, graph_def
+from weft.runtime.alarm import Limit
 from weft.runtime.devices import Device
 from weft.runtime.fetches import Fetches
 from weft.runtime.resources import ResourceStore
@@ -18,9 +21,10 @@ class RemoteMaster:
     """Runs the steps of a session through the master service at an address."""
 
     def __init__(self, target: str, config: Any, credentials: Credentials | None = None):
-        self._target = target
+        self._target, self._credentials = target, credentials
         self._config = config if config is not None else proto.ConfigProto()
-        self._stub = rpc.Stub(target[len("grpc://") :], "tensorflow.MasterService", credentials)
+        self._stub = self._new_stub(watched=False)
+        self._watched = False
         self._lock = threading.Lock()
         self._handle = ""
         self._version = 0  # of the graph that the master has, by its count
@@ -31,12 +35,16 @@ class RemoteMaster:
 
     # -- the session's life ----------------------------------------------------------------------------
 
-    def _send(self, graph: Any) -> None:
+    def _new_stub(self, watched: bool) -> rpc.Stub:
+        address, service = self._target[len("grpc://") :], "tensorflow.MasterService"
+        return rpc.Stub(address, service, self._credentials, watched=watched)
+
+    def _send(self, graph: Any, limit: Limit) -> None:
         """Sees to it that the master has the whole graph."""
         if self._handle and self._sent == (graph._next_id, graph._rewrites):
             if self._functions == len(graph._functions):
                 return
-        with self._lock, graph._lock:
+        with held(self._lock, limit), graph._lock:
             if self._closed:
                 raise errors.CancelledError(None, None, "Session has been closed.")
             first, rewrites = self._sent
@@ -54,7 +62,8 @@ class RemoteMaster:
                 request = proto.CreateSessionRequest(
                     graph_def=message, config=self._config, target=self._target
                 )
-                response = self._call("CreateSession", request, graph=graph)
+                response = self._call("CreateSession", request, limit, graph, wait=True)
+                self._watch(response.session_handle)
                 self._handle, self._version = response.session_handle, response.graph_version
             else:
                 message = _may_be_spread(graph_def.to_graph_def(graph, first))
@@ -64,17 +73,27 @@ class RemoteMaster:
                     current_graph_version=self._version,
                 )
                 try:
-                    response = self._call("ExtendSession", request, graph=graph)
+                    response = self._call("ExtendSession", request, limit, graph)
                 except (errors.DeadlineExceededError, errors.UnavailableError):
                     self._end()  # whether the master has the nodes is not known: begin anew
                     raise
                 self._version = response.new_graph_version
             self._sent, self._functions = state, len(graph._functions)
 
-    def _call(self, method: str, request: Any, timeout_ms: int = 0, graph: Any = None) -> Any:
-        limit = timeout_ms or self._config.operation_timeout_in_ms
+    def _watch(self, handle: str) -> None:
+        """Wants signs of life from a master that is known to be of weft, from now on."""
+        if handle.startswith(HANDLES) != self._watched:
+            before, self._watched = self._stub, not self._watched
+            self._stub = self._new_stub(self._watched)
+            before.close()
+
+    def _call(
+        self, method: str, request: Any, limit: Limit, graph: Any = None, wait: bool = False
+    ) -> Any:
+        """Calls the master. With `wait` one that is not there is waited for: where there is a session already, it
+        is gone with its master."""
         try:
-            return self._stub.call(method, request, limit, graph=graph)
+            return self._stub.call(method, request, limit.left_ms(), wait, graph)
         except errors.CancelledError:
             if not self._closed:
                 raise
@@ -106,15 +125,20 @@ class RemoteMaster:
             from weft.framework.graph import Graph
 
             empty = Graph()
-            self._send(empty)
+            self._send(empty, self._limit())
             self._sent = (0, 0)
         request = proto.ListDevicesRequest(session_handle=self._handle)
-        response = self._call("ListDevices", request)
+        response = self._call("ListDevices", request, self._limit())
         out = []
         for d in (*response.local_device, *response.remote_device):
             index = int(d.name.rpartition(":")[2])
             out.append(Device(d.name, d.device_type, index, None, d.memory_limit, d.incarnation))
         return out
+
+    def _limit(self, options: Any = None) -> Limit:
+        """How long a call of the session may take, from now on."""
+        ms = options.timeout_in_ms if options is not None else 0
+        return Limit(ms or self._config.operation_timeout_in_ms)
 
     # -- steps ------------------------------------------------------------------------------------------
 
@@ -130,9 +154,8 @@ class RemoteMaster:
         partial: str = "",
     ) -> list[Any]:
         """Runs a step and returns the values of its fetches."""
-        limit = options.timeout_in_ms if options is not None else 0
-        limit = limit or self._config.operation_timeout_in_ms
-        self._send(graph)
+        limit = self._limit(options)
+        self._send(graph, limit)
         request = proto.RunStepRequest(
             session_handle=self._handle,
             fetch=[t.name for t in handler.tensors],
@@ -142,7 +165,7 @@ class RemoteMaster:
         )
         if options is not None:
             request.options.CopyFrom(options)
-        request.options.timeout_in_ms = limit
+        request.options.timeout_in_ms = limit.left_ms()
         fed = [(tensor.name, value, tensor.dtype) for tensor, value in zip(feeds, values)]
         response = self._call("RunStep", wire.with_tensors(request, "feed", fed), limit, graph)
         if response.status_code:
@@ -154,14 +177,15 @@ class RemoteMaster:
 
     def begin_parts(self, graph: Any, handler: Fetches, feeds: list[Any]) -> str:
         """Begins a step that is run in parts, and returns its handle."""
-        self._send(graph)
+        limit = self._limit()
+        self._send(graph, limit)
         request = proto.PartialRunSetupRequest(
             session_handle=self._handle,
             feed=[t.name for t in feeds],
             fetch=[t.name for t in handler.tensors],
             target=[op.name for op in handler.ops],
         )
-        return self._call("PartialRunSetup", request, graph=graph).partial_run_handle
+        return self._call("PartialRunSetup", request, limit, graph).partial_run_handle
 
 
 _CLOSING_MS = 5000

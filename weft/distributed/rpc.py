@@ -46,7 +46,14 @@ def _keepalive() -> list[tuple[str, int]]:
     """Who says nothing for a while is asked for a sign of life, and given up when none comes: a host that is
     gone, or a cut network, closes no connection."""
     ms = int(float(os.environ.get("WEFT_KEEPALIVE_SECONDS", "30")) * 1000)
-    return [("grpc.keepalive_time_ms", ms), ("grpc.keepalive_timeout_ms", ms)] if ms > 0 else []
+    if ms <= 0:
+        return []
+    # Both limits of time are needed: an answer to any ping is waited for, a minute if nothing else is said.
+    return [
+        ("grpc.keepalive_time_ms", ms),
+        ("grpc.keepalive_timeout_ms", ms),
+        ("grpc.http2.ping_timeout_ms", ms),
+    ]
 
 
 def _server_options() -> list[tuple[str, int]]:

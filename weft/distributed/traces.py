@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from weft import proto
@@ -31,3 +33,22 @@ def tell(metadata: Any, response: Any) -> None:
     if metadata is not None:
         response.step_stats.CopyFrom(metadata.step_stats)
         response.partition_graph.extend(metadata.partition_graphs)
+
+
+@contextlib.contextmanager
+def transfers(workers: Iterable[Any], step_id: int, options: Any, metadata: Any) -> Iterator[None]:
+    """Has workers of TensorFlow note what they receive while a step is traced, as those of weft do anyway."""
+    if metadata is None or options is None or options.trace_level != proto.RunOptions.FULL_TRACE:
+        yield
+        return
+    others = [w for w in workers if not w.is_weft]
+    for worker in others:
+        worker.log(enable_rpc_logging=True)
+    try:
+        yield
+        for worker in others:
+            for step in worker.log(fetch_step_id=[step_id]).step:
+                metadata.step_stats.MergeFrom(step.step_stats)
+    finally:
+        for worker in others:
+            worker.log(disable_rpc_logging=True)

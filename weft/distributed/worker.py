@@ -18,6 +18,7 @@ from weft.distributed.group_leader import CollectiveCalls, GroupLeader
 from weft.distributed.open_step import OpenStep
 from weft.distributed.partition import life_of, task_of
 from weft.distributed.runtime_ops import as_written
+from weft.distributed.transfer_log import TransferLog
 from weft.engine.dataflow import RECEIVES, SENDS
 from weft.framework import errors
 from weft.framework.graph import Graph
@@ -117,6 +118,7 @@ class Worker:
         self._rendezvous: dict[int, Rendezvous] = {}
         self._open: dict[int, OpenStep] = {}  # steps that are run in parts
         self._lock = threading.Lock()
+        self.log = TransferLog()
 
     @property
     def address(self) -> str:
@@ -230,7 +232,9 @@ class Worker:
         part: _Part = step.extra["part"]
         rendezvous = self.rendezvous(step_id)
         rendezvous.has_step = True
-        step.extra["transfers"] = _Transfers(rendezvous, part.session, step_id, step.carrier)
+        traced = options is not None and options.trace_level and metadata is not None
+        log = self.log if traced or self.log.enabled else None
+        step.extra["transfers"] = _Transfers(rendezvous, part.session, step_id, step.carrier, log)
         try:
             values = [feeds[key] for key in part.feed_keys]
             wanted = [part.fetch_keys.index(key) for key in keys]
@@ -247,6 +251,8 @@ class Worker:
             raise
         if rendezvous.end():
             self._rendezvous.pop(step_id, None)
+        if traced and not self.log.enabled:
+            self.log.take(step_id, metadata.step_stats)
         if metadata is not None and options is not None and options.output_partition_graphs:
             del metadata.partition_graphs[:]
             metadata.partition_graphs.append(to_graph_def(part._graph))
@@ -302,7 +308,7 @@ class Worker:
             if found is None:
                 rendezvous = self.rendezvous(step_id)
                 rendezvous.has_step = True
-                step.extra["transfers"] = _Transfers(rendezvous, part.session, step_id, None)
+                step.extra["transfers"] = _Transfers(rendezvous, part.session, step_id, None, None)
                 found = self._open[step_id] = OpenStep(step, part.open_plan, rendezvous, rpc.pool)
         return found
 
@@ -371,8 +377,16 @@ def _unknown_graph(handle: str) -> errors.OpError:
 class _Transfers:
     """The tensors that a part of a step sends and receives."""
 
-    def __init__(self, rendezvous: Rendezvous, session: _Session, step_id: int, carrier: Any):
+    def __init__(
+        self,
+        rendezvous: Rendezvous,
+        session: _Session,
+        step_id: int,
+        carrier: Any,
+        log: TransferLog | None,
+    ):
         self._rendezvous, self._session, self._step_id = rendezvous, session, step_id
+        self._log = log
         self._carrier = carrier  # to other tasks, or None
 
     def send(self, key: str, value: Any) -> None:
@@ -397,10 +411,11 @@ class _Transfers:
         if task == self._session.task:
             return self._rendezvous.receive(key)
         if self._carrier is not None and self._carrier.carries(task):
-            return self._carrier.receive(key)
-        arrival = Arrival()
-        self._session.peers.receive(device, self._step_id, key, arrival)
-        return arrival
+            arrival = self._carrier.receive(key)
+        else:
+            arrival = Arrival()
+            self._session.peers.receive(device, self._step_id, key, arrival)
+        return arrival if self._log is None else self._log.timed(self._step_id, key, arrival)
 
 
 class WorkerService(CollectiveCalls):
@@ -518,8 +533,27 @@ class WorkerService(CollectiveCalls):
         return proto.CleanupAllResponse()
 
     def logging(self, request: Any, call: Any) -> Any:
-        """Steps are traced by their masters; nothing is logged here that could be asked for."""
-        return proto.LoggingResponse()
+        """Begins or ends noting what the worker receives from others, and gives what it has noted of steps."""
+        log, response = self._worker.log, proto.LoggingResponse()
+        if request.enable_rpc_logging:
+            log.enabled = True
+        elif request.disable_rpc_logging or not request.fetch_step_id:
+            log.enabled = False
+        for step_id in request.fetch_step_id:
+            log.take(step_id, response.step.add(step_id=step_id).step_stats)
+        if request.clear:
+            log.clear()
+        return response
 
     def tracing(self, request: Any, call: Any) -> Any:
-        return proto.TracingResponse()
+        """Steps are traced as they are run. TensorFlow's workers answer the same."""
+        raise errors.UnimplementedError(None, None, "Tracing")
+
+    def recv_buf(self, request: Any, call: Any) -> Any:
+        """Collectives of weft move their tensors by XLA: no buffer is ever there for others."""
+        raise errors.UnimplementedError(
+            None,
+            None,
+            f"RecvBuf is not supported by workers of weft: {request.buf_rendezvous_key!r}. Groups of collective "
+            "operations are made of tasks of one implementation.",
+        )

@@ -131,9 +131,11 @@ class ConcreteFunction:
         return next(f for f in library.function if f.signature.name == self._func_graph.name)
 
     def add_to_graph(self, g: Any = None) -> None:
-        """Adds the function to the library of a graph, the default one where none is given."""
-        graph = g or context.get_default_graph()
-        function_tracing.outermost(graph)._add_function(self._func_graph)
+        """Adds the function, and those that it calls, to the library of a graph, by default the default one."""
+        graph = function_tracing.outermost(g or context.get_default_graph())
+        graph._add_function(self._func_graph)
+        for called in function_tracing.outermost(self._func_graph)._functions.values():
+            graph._add_function(called)
 
     def add_gradient_functions_to_graph(self, g: Any = None) -> None:
         """Adds the function to a graph; gradients are built when they are asked for."""

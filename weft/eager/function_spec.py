@@ -66,7 +66,7 @@ class FunctionSpec:
                         "When input_signature is provided, only pass arguments covered by it. Received argument "
                         f"{name}."
                     )
-        kwargs = dict(kwargs)
+        kwargs = {**self.keyword_defaults, **kwargs}
         if kwargs or self.defaults:
             args = self._bound(args, kwargs)
         if signature is not None:
@@ -111,7 +111,7 @@ class FunctionSpec:
             return f"{what}:\n  inputs: (\n    {values})\n  input_signature: (\n    {specs})"
 
         try:
-            flat = _flatten_up_to(signature, given)
+            flat = flatten_up_to(signature, given)
         except (ValueError, TypeError):
             raise ValueError(
                 message("Structure of Python function inputs does not match input_signature")
@@ -180,7 +180,7 @@ def _marks(structure: Any) -> Any:
     return nest.map_structure(lambda s: 0, structure)
 
 
-def _flatten_up_to(shallow: Any, deep: Any) -> list[Any]:
+def flatten_up_to(shallow: Any, deep: Any) -> list[Any]:
     shallow, deep = _listed(shallow), _listed(deep)
     if nest.is_nested(deep) and nest.is_nested(shallow):
         if len(shallow) != len(deep):
@@ -188,10 +188,10 @@ def _flatten_up_to(shallow: Any, deep: Any) -> list[Any]:
         if isinstance(shallow, dict):
             if set(shallow) != set(deep):
                 raise ValueError("The structures do not have the same keys.")
-            return [v for k in sorted(shallow) for v in _flatten_up_to(shallow[k], deep[k])]
+            return [v for k in sorted(shallow) for v in flatten_up_to(shallow[k], deep[k])]
         if isinstance(deep, dict):
             raise ValueError("The structures do not have the same type.")
-        return [v for s, d in zip(shallow, deep) for v in _flatten_up_to(s, d)]
+        return [v for s, d in zip(shallow, deep) for v in flatten_up_to(s, d)]
     if nest.is_nested(shallow):
         raise ValueError("The structures differ.")
     return [deep]

@@ -57,17 +57,6 @@ def check_model_fn(model_fn: Callable, params: Any) -> None:
     refuse_others("model_fn", model_fn, _MODEL_ARGUMENTS)
 
 
-def refuse_strategy(strategy: Any) -> None:
-    """UnimplementedError if there is a distribution strategy."""
-    if strategy is not None:
-        raise tf.errors.UnimplementedError(
-            None,
-            None,
-            f"weft's Estimator has no distribution strategies yet (given: {strategy}). Parameter servers and workers "
-            "work, by TF_CONFIG and tf.estimator.train_and_evaluate.",
-        )
-
-
 def device_setter(config: Any) -> Any:
     """Variables on parameter servers, everything else on this task; None where there are no parameter servers."""
     if config.num_ps_replicas <= 0:

@@ -41,8 +41,9 @@ class ClusterRole:
     service: dict[str, Any] | None
 
 
-def role_from(config: dict[str, Any]) -> ClusterRole:
-    """The role that a TF_CONFIG gives."""
+def role_from(config: dict[str, Any], among_equals: bool = False) -> ClusterRole:
+    """The role that a TF_CONFIG gives. Among equals, as workers of a strategy are, the first worker is the chief
+    where nobody else is."""
     service = config.get("service")
     if service is not None and not isinstance(service, dict):
         raise TypeError(
@@ -55,7 +56,10 @@ def role_from(config: dict[str, Any]) -> ClusterRole:
     chief = TaskType.MASTER if TaskType.MASTER in cluster.jobs else TaskType.CHIEF
     if chief == TaskType.MASTER and TaskType.CHIEF in cluster.jobs:
         raise ValueError("If `master` node exists in `cluster`, job `chief` is not supported.")
-    task_type, task_id = _task_in(cluster, task, chief)
+    first_leads = among_equals and chief not in cluster.jobs and TaskType.WORKER in cluster.jobs
+    task_type, task_id = _task_in(
+        cluster, task, TaskType.WORKER if first_leads else chief, first_leads
+    )
     if task_type == TaskType.EVALUATOR:
         if chief == TaskType.MASTER:
             raise ValueError(
@@ -78,7 +82,9 @@ def role_from(config: dict[str, Any]) -> ClusterRole:
         cluster_spec=cluster,
         task_type=task_type,
         task_id=task_id,
-        is_chief=task_type == chief,
+        is_chief=task_id == 0 and task_type == TaskType.WORKER
+        if first_leads
+        else task_type == chief,
         master=_master_of(cluster, task_type, task_id, config),
         evaluation_master="",
         num_ps_replicas=sizes.get(TaskType.PS, 0),
@@ -108,11 +114,13 @@ def _alone(cluster: Any, task: dict[str, Any], config: dict[str, Any], service: 
     )
 
 
-def _task_in(cluster: Any, task: dict[str, Any], chief: str) -> tuple[str, int]:
+def _task_in(
+    cluster: Any, task: dict[str, Any], chief: str, several: bool = False
+) -> tuple[str, int]:
     """The task that this process is, checked against the cluster."""
     if chief not in cluster.jobs:
         raise ValueError(f'If "cluster" is set in TF_CONFIG, it must have one "{chief}" node.')
-    if len(cluster.job_tasks(chief)) > 1:
+    if len(cluster.job_tasks(chief)) > 1 and not several:
         raise ValueError(f'The "cluster" in TF_CONFIG must have only one "{chief}" node.')
     task_type, index = task.get("type"), task.get("index")
     if not task_type:

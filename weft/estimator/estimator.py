@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import os
 from collections.abc import Callable, Iterable, Iterator
@@ -10,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import weft as tf
-from weft.estimator import exporting
+from weft.estimator import distributed, exporting
 from weft.estimator.arguments import those_taken
 from weft.estimator.checks import (
     batch_length,
@@ -19,7 +20,6 @@ from weft.estimator.checks import (
     checked_hooks,
     chosen,
     device_setter,
-    refuse_strategy,
     step_of_latest_checkpoint,
 )
 from weft.estimator.cluster_role import TaskType
@@ -37,7 +37,7 @@ from weft.train.monitored_session import ChiefSessionCreator, MonitoredSession
 from weft.train.saving_hooks import CheckpointSaverListener
 from weft.train.scaffold import Scaffold
 from weft.train.session_run_hook import SessionRunHook
-from weft.train.steps import global_step_read
+from weft.train.steps import GLOBAL_STEP_READ_KEY, global_step_read
 
 
 class Evaluation(NamedTuple):
@@ -164,7 +164,6 @@ class Estimator:
                 "Train has been called wrong configuration. Please use tf.estimator.train_and_evaluate which calls "
                 f"proper API according to given configuration. Current configuration: {self._config}."
             )
-        refuse_strategy(self._config.train_distribute)
         if steps is not None and max_steps is not None:
             raise ValueError("Can not provide both steps and max_steps.")
         check_steps("steps", steps)
@@ -197,6 +196,8 @@ class Estimator:
         hooks: list[SessionRunHook],
         listeners: list[CheckpointSaverListener],
     ) -> Any:
+        if self._config.train_distribute is not None:
+            return self._train_model_distributed(input_fn, hooks, listeners)
         with tf.Graph().as_default() as graph, graph.device(self._device_fn):
             tf.set_random_seed(self._config.tf_random_seed)
             self._create_and_assert_global_step(graph)
@@ -206,6 +207,30 @@ class Estimator:
             if self._warm_start_settings:
                 begin_with(self._warm_start_settings)
             return run_training(self, spec, [*inputs.hooks, *hooks], listeners)
+
+    def _train_model_distributed(
+        self,
+        input_fn: Callable,
+        hooks: list[SessionRunHook],
+        listeners: list[CheckpointSaverListener],
+    ) -> Any:
+        strategy = self._config.train_distribute
+        config = strategy.update_config_proto(self._session_config)
+        with (
+            tf.Graph().as_default() as graph,
+            strategy.scope(),
+            strategy._scale_loss_for_estimator_enabled(),
+        ):
+            tf.set_random_seed(self._config.tf_random_seed)
+            inputs = distributed.inputs_for(self, strategy, input_fn, ModeKeys.TRAIN)
+            step = self._create_and_assert_global_step(graph)
+            tf.add_to_collection(GLOBAL_STEP_READ_KEY, strategy.extended.read_var(step))
+            spec = distributed.training_spec(self, strategy, inputs, ModeKeys.TRAIN)
+            if self._warm_start_settings:
+                begin_with(self._warm_start_settings)
+            return run_training(
+                self, spec, [*inputs.hooks, *hooks], listeners, strategy.extended, config
+            )
 
     # -- evaluation -----------------------------------------------------------------------------------------
 
@@ -221,11 +246,12 @@ class Estimator:
 
         They have `loss` and `global_step` besides those of the model, and are written as events into `eval_dir(name)`.
         """
-        refuse_strategy(self._config.eval_distribute)
         all_hooks = checked_hooks(hooks)
         all_hooks.extend(self._convert_eval_steps_to_hooks(steps))
         path = checkpoint_path or self._latest_or_tell("evaluate")
-        with tf.Graph().as_default():
+        strategy = self._config.eval_distribute
+        scope = strategy.scope() if strategy is not None else contextlib.nullcontext()
+        with tf.Graph().as_default(), scope:
             built = self._evaluate_build_graph(input_fn, all_hooks, path)
             return self._evaluate_run(path, built, self.eval_dir(name))
 
@@ -240,16 +266,22 @@ class Estimator:
         graph = tf.get_default_graph()
         tf.set_random_seed(self._config.tf_random_seed)
         self._create_and_assert_global_step(graph)
-        inputs = self._inputs(input_fn, ModeKeys.EVAL)
-        spec = self._call_model_fn(inputs.features, inputs.labels, ModeKeys.EVAL, self.config)
-        metrics = dict(spec.eval_metric_ops)
+        strategy = self._config.eval_distribute
+        if strategy is None:
+            inputs = self._inputs(input_fn, ModeKeys.EVAL)
+            spec = self._call_model_fn(inputs.features, inputs.labels, ModeKeys.EVAL, self.config)
+            metrics, loss = dict(spec.eval_metric_ops), None
+        else:
+            inputs = distributed.inputs_for(self, strategy, input_fn, ModeKeys.EVAL)
+            spec, metrics = distributed.evaluation_spec(self, strategy, inputs, ModeKeys.EVAL)
+            loss = distributed.loss_of(metrics)
         for reserved in (LOSS_METRIC_KEY, GraphKeys.GLOBAL_STEP):
             if reserved in metrics:
                 raise ValueError(
                     f"Metric with name `{reserved}` is not allowed, because Estimator already defines a default metric "
                     "with the same name."
                 )
-        metrics[LOSS_METRIC_KEY] = tf.metrics.mean(spec.loss)
+        metrics[LOSS_METRIC_KEY] = loss or tf.metrics.mean(spec.loss)
         values = {name: value for name, (value, _) in sorted(metrics.items())}
         updates = [update for _, (_, update) in sorted(metrics.items())]
         values[GraphKeys.GLOBAL_STEP] = tf.train.get_global_step(graph)
@@ -272,10 +304,16 @@ class Estimator:
             eval_ops=built.update_op,
             final_ops=built.values,
             hooks=built.hooks,
-            config=self._session_config,
+            config=self._evaluation_session_config(),
         )
         write_results(output_dir, results, results[GraphKeys.GLOBAL_STEP], checkpoint_path)
         return results
+
+    def _evaluation_session_config(self) -> Any:
+        strategy = self._config.eval_distribute
+        if strategy is None:
+            return self._session_config
+        return strategy.update_config_proto(self._session_config)
 
     # -- prediction -----------------------------------------------------------------------------------------
 
@@ -444,8 +482,10 @@ class Estimator:
     def _inputs(self, input_fn: Callable, mode: str) -> ModelInputs:
         return model_inputs(self._call_input_fn(input_fn, mode))
 
-    def _call_input_fn(self, input_fn: Callable, mode: str) -> Any:
+    def _call_input_fn(self, input_fn: Callable, mode: str, input_context: Any = None) -> Any:
         offered = {"mode": mode, "params": self.params, "config": self.config}
+        if input_context is not None:
+            offered["input_context"] = input_context
         with tf.device("/cpu:0"):
             return input_fn(**those_taken(input_fn, offered))
 

@@ -172,7 +172,7 @@ class RunConfig:
                 "session_creation_timeout_secs": session_creation_timeout_secs,
             }
         )
-        role = role_from(environment)
+        role = role_from(environment, among_equals=train_distribute is not None)
         for name, value in vars(role).items():
             setattr(self, f"_{name}", value)
         if not self._session_config and role.cluster_spec:

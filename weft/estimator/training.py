@@ -164,7 +164,7 @@ def train_and_evaluate(estimator: Estimator, train_spec: TrainSpec, eval_spec: E
     if config.task_type == TaskType.MASTER:
         _train_here(estimator, train_spec, eval_spec)
         return None
-    if config.task_type == TaskType.WORKER:
+    if config.task_type == TaskType.WORKER and config.train_distribute is None:
         _wait_for_turn(config)
     _train(estimator, train_spec)
     return None
@@ -316,10 +316,15 @@ def _server(config: Any) -> Any:
     """The server of a task of a cluster."""
     tf.logging.info("Start Tensorflow server.")
     given = config.session_config
+    server_config = tf.ConfigProto(gpu_options=given.gpu_options if given else None)
+    if config.train_distribute is not None:
+        if given is not None:
+            server_config.device_count.update(given.device_count)
+        server_config = config.train_distribute.update_config_proto(server_config)
     return tf.train.Server(
         config.cluster_spec,
         job_name=config.task_type,
         task_index=config.task_id,
-        config=tf.ConfigProto(gpu_options=given.gpu_options if given else None),
+        config=server_config,
         protocol=config.protocol,
     )

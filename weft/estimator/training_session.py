@@ -16,9 +16,18 @@ def run_training(
     spec: Any,
     hooks: list[SessionRunHook],
     listeners: list[CheckpointSaverListener],
+    extended: Any = None,
+    session_config: Any = None,
 ) -> Any:
-    """Trains the model of the default graph till a hook stops or the input ends; the last loss, or None."""
+    """Trains the model of the default graph till a hook stops or the input ends; the last loss, or None.
+
+    Under a strategy, of which `extended` is given, that says which tasks initialise, save and write summaries.
+    """
     config, keys = estimator._config, tf.GraphKeys
+    is_chief, saves, writes = config.is_chief, True, True
+    if extended is not None:
+        is_chief = extended.experimental_should_init
+        saves, writes = extended.should_checkpoint, extended.should_save_summary
     if not any(x.op.name == "loss" for x in tf.get_collection(keys.SUMMARIES)):
         tf.summary.scalar("loss", spec.loss)
     tf.add_to_collection(keys.LOSSES, spec.loss)
@@ -36,7 +45,7 @@ def run_training(
             save_relative_paths=True,
         )
         tf.add_to_collection(keys.SAVERS, saver)
-    chief_hooks = _saving_hooks(config, spec, hooks, listeners)
+    chief_hooks = _saving_hooks(config, spec, hooks, listeners) if saves else []
     summary_steps, log_steps = config.save_summary_steps, config.log_step_count_steps
     jobs = config.cluster_spec.jobs
     if TaskType.WORKER in jobs and TaskType.MASTER in jobs:
@@ -44,17 +53,19 @@ def run_training(
         if config.task_type == TaskType.WORKER and config.task_id == 0:
             hooks.extend(_summary_hooks(config, spec))
         summary_steps, log_steps = 0, None
+    if not writes:
+        summary_steps, log_steps = 0, None
     loss = None
     with MonitoredTrainingSession(
         master=config.master,
-        is_chief=config.is_chief,
+        is_chief=is_chief,
         checkpoint_dir=config.model_dir,
         scaffold=spec.scaffold,
         hooks=hooks,
-        chief_only_hooks=[*chief_hooks, *spec.training_chief_hooks],
+        chief_only_hooks=[*chief_hooks, *(spec.training_chief_hooks if saves else ())],
         save_checkpoint_secs=0,  # the hook that saves is among the others
         save_summaries_steps=summary_steps,
-        config=estimator._session_config,
+        config=session_config or estimator._session_config,
         max_wait_secs=config.session_creation_timeout_secs,
         log_step_count_steps=log_steps,
     ) as session:

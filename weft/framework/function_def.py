@@ -9,7 +9,7 @@ import re
 from typing import Any
 
 from weft.framework import attributes, dtypes, function_tracing, graph_def, registry
-from weft.framework.func_graph import FuncGraph
+from weft.framework.func_graph import FuncGraph, has_effect
 from weft.framework.later_attributes import LATER_NAMES
 from weft.framework.operation import Operation
 from weft.framework.signature import Arg
@@ -79,7 +79,9 @@ def to_function_def(function: Any) -> Any:
         arg = signature.output_arg.add(name=results.of(tensor._op._name))
         arg.type = tensor.dtype.base_dtype.enum
         out.ret[arg.name] = arguments.get(tensor) or _text_of(tensor, text)
-    for op in function.control_outputs:
+    # What runs without being asked for: TensorFlow runs no other operation that no output needs.
+    effects = filter(has_effect, body) if function.runs_everything else ()
+    for op in dict.fromkeys([*function.control_outputs, *effects]):
         if op not in given:
             signature.control_output.append(op._name)
             out.control_ret[op._name] = op._name

@@ -11,7 +11,7 @@ from weft.framework.scopes import name_scope
 from weft.framework.sparse_tensor import SparseTensor, is_sparse
 from weft.losses.weights import assert_broadcastable, broadcast_weights
 from weft.metrics.row_sets import RowSets
-from weft.metrics.streaming import collected, metric, metric_variable
+from weft.metrics.streaming import collected, metric, metric_variable, of_all
 from weft.ops.array.select import where_v2
 from weft.ops.array.shape_of import shape, size
 from weft.ops.by_name import raw
@@ -61,6 +61,7 @@ def _hits_part(
     misses = misses_of(predicted, wanted) - hits
     tp, more_tp = _streamed(at_k_name("true_positive", k, class_id), hits, weights)
     other, more_other = _streamed(at_k_name(misses_name, k, class_id), misses, weights)
+    tp, other = of_all(tp), of_all(other)
     value = raw.RealDiv(tp, tp + other, name=scope)
     update = raw.RealDiv(more_tp, more_tp + more_other, name="update")
     return collected(value, update, *collections)
@@ -248,7 +249,7 @@ def average_precision_at_top_k(
         count = cast(size(each), _double) if weights is None else reduce_sum(weights)
         most, more = _streamed("max", count, None)
         total, longer = _streamed("total", reduce_sum(each), None)
-        value = div_no_nan(total, most, name="mean")
+        value = div_no_nan(of_all(total), of_all(most), name="mean")
         update = div_no_nan(longer, more, name=scope)
         return collected(value, update, metrics_collections, updates_collections)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from weft.framework import conversion, dtypes
 from weft.metrics.confusion_matrix import confusion_matrix
-from weft.metrics.streaming import collected, flat, metric, metric_variable
+from weft.metrics.streaming import collected, flat, metric, metric_variable, of_all
 from weft.ops.array.fill import ones
 from weft.ops.array.select import where
 from weft.ops.array.shape_of import size
@@ -49,6 +49,7 @@ def mean_iou(
             dtype=dtypes.float64,
         )
         update = assign_add(total, of_batch)
+        total = of_all(total)
         predicted = cast(reduce_sum(total, 0), dtypes.float32)
         labelled = cast(reduce_sum(total, 1), dtypes.float32)
         right = cast(raw.DiagPart(total), dtypes.float32)
@@ -86,7 +87,7 @@ def mean_per_class_accuracy(
             correct, seen = correct * weights, seen * weights
         more = scatter_add(total, labels, seen)
         more_correct = scatter_add(count, labels, correct)
-        each = div_no_nan(count, raw.Maximum(total, 0.0))
+        each = div_no_nan(of_all(count), raw.Maximum(of_all(total), 0.0))
         value = reduce_mean(each, name="mean_accuracy")
         update = div_no_nan(more_correct, raw.Maximum(more, 0.0), name="update_op")
         return collected(value, update, metrics_collections, updates_collections)

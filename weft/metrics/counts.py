@@ -7,7 +7,7 @@ from typing import Any
 from weft.checks.shapes import assert_rank_in
 from weft.framework import dtypes
 from weft.framework.graph import control_dependencies
-from weft.metrics.streaming import aligned, collected, metric, metric_variable
+from weft.metrics.streaming import aligned, collected, metric, metric_variable, of_all
 from weft.ops.array import shape_of
 from weft.ops.array.select import where
 from weft.ops.by_name import raw
@@ -31,7 +31,7 @@ def _count(
         check = assert_rank_in(weights, (0, shape_of.rank(values)))
         with control_dependencies([] if check is None else [check]):
             values = values * cast(weights, dtypes.float32)
-    value = raw.Identity(count)
+    value = raw.Identity(of_all(count))
     update = assign_add(count, reduce_sum(values))
     return collected(value, update, metrics_collections, updates_collections)
 
@@ -131,7 +131,7 @@ def precision(
         predictions, labels, weights = as_bools(predictions, labels, weights)
         hits, more_hits = true_positives(labels, predictions, weights)
         misses, more_misses = false_positives(labels, predictions, weights)
-        value = part(hits, misses, "value")
+        value = part(of_all(hits), of_all(misses), "value")
         update = part(more_hits, more_misses, "update_op")
         return collected(value, update, metrics_collections, updates_collections)
 
@@ -150,6 +150,6 @@ def recall(
         predictions, labels, weights = as_bools(predictions, labels, weights)
         hits, more_hits = true_positives(labels, predictions, weights)
         misses, more_misses = false_negatives(labels, predictions, weights)
-        value = part(hits, misses, "value")
+        value = part(of_all(hits), of_all(misses), "value")
         update = part(more_hits, more_misses, "update_op")
         return collected(value, update, metrics_collections, updates_collections)

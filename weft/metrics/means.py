@@ -8,7 +8,7 @@ from weft.framework import conversion, dtypes
 from weft.framework.graph import control_dependencies
 from weft.losses.weights import broadcast_weights
 from weft.metrics.confusion_matrix import remove_squeezable_dimensions
-from weft.metrics.streaming import aligned, collected, metric, metric_variable
+from weft.metrics.streaming import aligned, collected, metric, metric_variable, of_all
 from weft.ops.array import shape_of
 from weft.ops.array.select import where
 from weft.ops.by_name import raw
@@ -53,7 +53,7 @@ def mean(
         more = assign_add(total, reduce_sum(values))
         with control_dependencies([values]):
             longer = assign_add(count, number)
-        value = _quotient(total, count, "value")
+        value = _quotient(of_all(total), of_all(count), "value")
         update = _quotient(more, longer, "update_op")
         return collected(value, update, metrics_collections, updates_collections)
 
@@ -78,7 +78,7 @@ def mean_tensor(
         more = assign_add(total, values)
         with control_dependencies([values]):
             longer = assign_add(count, number)
-        value = _quotient(total, count, "value")
+        value = _quotient(of_all(total), of_all(count), "value")
         update = _quotient(more, longer, "update_op")
         return collected(value, update, metrics_collections, updates_collections)
 

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from weft.framework import context, conversion
+from weft.framework import context, conversion, replication
 from weft.framework.export import export
 from weft.framework.graph_keys import GraphKeys
 from weft.metrics.confusion_matrix import remove_squeezable_dimensions
@@ -16,6 +16,7 @@ from weft.ops.by_name import raw
 from weft.ops.flow.cond import cond
 from weft.variables.base import VariableV1
 from weft.variables.collections import add_to_collections
+from weft.variables.modes import VariableAggregation, VariableSynchronization
 
 F = TypeVar("F", bound=Callable)
 
@@ -42,7 +43,17 @@ def metric_variable(shape: Any, dtype: Any, validate_shape: bool = True, name: A
         collections=[GraphKeys.LOCAL_VARIABLES, GraphKeys.METRIC_VARIABLES],
         validate_shape=validate_shape,
         name=name,
+        synchronization=VariableSynchronization.ON_READ,
+        aggregation=VariableAggregation.SUM,
     )
+
+
+def of_all(variable: Any) -> Any:
+    """What the variable of a metric holds: where a strategy replicates the program, the sum over its replicas."""
+    replica = replication.replica()
+    if replica is None or not hasattr(variable, "primary"):
+        return variable
+    return replica.merge_call(lambda strategy, v: strategy.extended.read_var(v), args=(variable,))
 
 
 def collected(

@@ -11,7 +11,7 @@ from weft.checks.values import assert_greater_equal, assert_less_equal
 from weft.framework import conversion, dtypes
 from weft.framework.graph import control_dependencies
 from weft.losses.weights import broadcast_weights
-from weft.metrics.streaming import aligned, collected, metric, metric_variable
+from weft.metrics.streaming import aligned, collected, metric, metric_variable, of_all
 from weft.ops.array.gather import gather
 from weft.ops.by_name import raw
 from weft.ops.math.cast import cast
@@ -64,7 +64,7 @@ class Outcomes:
         self, compute: Callable, metrics_collections: Any, updates_collections: Any
     ) -> tuple[Any, Any]:
         """`compute(name, tp=, fn=, ...)` of the counts so far, and of those with a batch."""
-        value = compute("value", **self.values)
+        value = compute("value", **{kind: of_all(v) for kind, v in self.values.items()})
         update = compute("update_op", **self.updates)
         return collected(value, update, metrics_collections, updates_collections)
 
@@ -127,7 +127,7 @@ def _at_thresholds(
 ) -> tuple[Any, Any]:
     with variable_scope(name, NAMES[kind], (predictions, labels, weights)):
         outcomes = Outcomes(labels, predictions, list(thresholds), weights, (kind,))
-        value = raw.Identity(outcomes.values[kind])
+        value = raw.Identity(of_all(outcomes.values[kind]))
         update = outcomes.updates[kind]
         return collected(value, update, metrics_collections, updates_collections)
 

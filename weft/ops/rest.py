@@ -10,7 +10,10 @@ import weft.ops.datasets.batching
 import weft.ops.datasets.buffering
 import weft.ops.datasets.csv
 import weft.ops.datasets.files
+import weft.ops.datasets.filtering
+import weft.ops.datasets.grouping
 import weft.ops.datasets.hints
+import weft.ops.datasets.interleaving
 import weft.ops.datasets.iterators
 import weft.ops.datasets.mapping
 import weft.ops.datasets.selection

@@ -16,13 +16,21 @@ from weft.runtime.plan import Host, Plan
 class FunctionCall:
     """Runs a function on arrays and references to state, one for each of its inputs.
 
-    Nothing is fetched or fed: values stay where they are, on a device or in a cell.
+    Nothing is fetched or fed: values stay where they are, on a device or in a cell. `on_host` keeps all of it from
+    other devices.
     """
 
     resources: Any
     _config = None
 
-    def __init__(self, function: Any, resources: Any, functions: Any, compiled: bool = False):
+    def __init__(
+        self,
+        function: Any,
+        resources: Any,
+        functions: Any,
+        compiled: bool = False,
+        on_host: bool = False,
+    ):
         self.resources, self._functions = resources, functions
         self._steps: set[Any] = set()
         inputs = list(function.inputs)
@@ -35,7 +43,7 @@ class FunctionCall:
             targets,
             inputs,
             functions,
-            local_devices(),
+            local_devices()[: 1 if on_host else None],
             soft_placement=True,
         )
         self.name = function.name

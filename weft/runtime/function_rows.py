@@ -30,6 +30,7 @@ _MOST_SIZES = 4  # executables for one kind of rows, each with room for more of 
 _LEAST_ROOM = 16
 # Estimated microseconds of a call of a function for one row, beyond what its segments do.
 _CALL = 20.0
+_LEAST_PART = 20_000.0  # of the same: work that is worth a thread
 
 
 class FunctionRows:
@@ -95,6 +96,14 @@ class FunctionRows:
             values[slot] if slot in self._differing else _the_same(values[slot], count)
             for slot in plan.fetch_slots
         ]
+
+    def parts(self, count: int, threads: int) -> int:
+        """By how many threads so many rows are best shared, out of some; each then calls with a part of them."""
+        segments = [s for s in self._segments.values() if s.differs]
+        if threads == 1 or any(s.draws or not s.is_ready for s in segments):
+            return 1
+        work = count * sum(s.work for s in segments)
+        return max(1, min(threads, count, int(work / _LEAST_PART)))
 
     def _is_hot(self, count: int) -> bool:
         """Whether it pays to compile loops. As for a segment, estimated work decides, never the clock."""
@@ -173,6 +182,16 @@ class SegmentRows:
         self._executables: dict[Any, list[RowsExecutable]] = {}
         self._kinds = 0.0  # of rows that were compiled for, and the work of others
         self._refused = False
+
+    @property
+    def differs(self) -> bool:
+        """Whether it gives something else for each row."""
+        return bool(self._differing)
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether it is compiled, for some kind of rows."""
+        return bool(self._executables)
 
     def run(self, values: list[Any], count: int, ctx: Any, before: Any) -> bool:
         """Runs the segment for all rows; False where that cannot be. Notes in `before` what it changes."""

@@ -78,7 +78,9 @@ class FunctionPrograms:
         if found is None or found[0] is not function:
             from weft.runtime.function_call import FunctionCall
 
-            found = self._callables[key] = (function, FunctionCall(function, resources, self))
+            # As TensorFlow prepares input: on the host, whose memory it comes from and goes to.
+            call = FunctionCall(function, resources, self, on_host=True)
+            found = self._callables[key] = (function, call)
         call = found[1]
         return lambda args: [to_host(v) for v in call(args)]
 

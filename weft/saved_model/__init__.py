@@ -4,6 +4,7 @@ import weft.saved_model.builder_class
 import weft.saved_model.loading
 import weft.saved_model.loading_objects
 import weft.saved_model.main_ops
+import weft.saved_model.saving_objects
 import weft.saved_model.signatures
 import weft.saved_model.simple
 import weft.saved_model.tensor_infos

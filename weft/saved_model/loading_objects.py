@@ -15,6 +15,7 @@ from weft.framework.graph_keys import GraphKeys
 from weft.framework.registry import find as find_op
 from weft.framework.trackable import Trackable
 from weft.framework.tracked_structures import AutoTrackable
+from weft.saved_model import restoring_objects
 from weft.saved_model.assets import asset_paths
 from weft.saved_model.loading import SavedModelLoader, init_op_of
 from weft.saved_model.tensor_infos import get_tensor_from_tensor_info
@@ -69,13 +70,21 @@ def load_v2(export_dir: Any, tags: Any = None) -> Any:
     """Loads a SavedModel as an object: its `signatures` are functions, `variables` what they share, `graph` and
     `prune` give other parts of it. Tags say which graph is meant where there are several.
 
-    Of models that TensorFlow 2 has written the signatures are loaded; their other functions and objects are not.
+    Of a model that holds an object, as `tf.saved_model.save` writes it, such an object is loaded under eager execution:
+    what it holds, its variables and functions. Where it has tables, and in a graph, the signatures are loaded only.
     """
     loader = SavedModelLoader(export_dir)
     meta = _chosen(loader, tags)
     if meta.HasField("object_graph_def"):
+        if context.executing_eagerly() and restoring_objects.is_known(meta.object_graph_def):
+            root, functions = restoring_objects.restored_objects(meta, loader.variables_path)
+            root.signatures = SignatureMap(functions)
+            root.tensorflow_version = meta.meta_info_def.tensorflow_version
+            root.tensorflow_git_version = meta.meta_info_def.tensorflow_git_version
+            return root
         tf.logging.warning(
-            "%s holds objects of TensorFlow 2: its signatures are loaded, other functions and attributes are not.",
+            "%s holds objects of which not all can be loaded here, or not in a graph: its signatures are loaded, other "
+            "functions and attributes are not.",
             export_dir,
         )
     _name_apart(meta.graph_def)

@@ -13,7 +13,7 @@ from weft.framework.graph import Graph
 from weft.framework.scope_names import prepend_name_scope
 from weft.framework.sparse_tensor import SparseTensor
 from weft.framework.type_spec import type_spec_from_value
-from weft.saved_model import type_specs
+from weft.saved_model import structures
 
 
 @export("saved_model.build_tensor_info", "saved_model.utils.build_tensor_info")
@@ -23,7 +23,9 @@ def build_tensor_info(tensor: Any) -> Any:
         raise RuntimeError("build_tensor_info is not supported in Eager mode.")
     if isinstance(tensor, CompositeTensor) and not isinstance(tensor, SparseTensor):
         info = proto.TensorInfo()
-        info.composite_tensor.type_spec.CopyFrom(type_specs.to_proto(type_spec_from_value(tensor)))
+        info.composite_tensor.type_spec.CopyFrom(
+            structures.spec_to_proto(type_spec_from_value(tensor))
+        )
         info.composite_tensor.components.extend(map(build_tensor_info, tensor._nest_components()))
         return info
     info = proto.TensorInfo(
@@ -64,7 +66,7 @@ def get_tensor_from_tensor_info(
             named(parts.dense_shape_tensor_name),
         )
     if encoding == "composite_tensor":
-        spec = type_specs.from_proto(tensor_info.composite_tensor.type_spec)
+        spec = structures.spec_from_proto(tensor_info.composite_tensor.type_spec)
         parts = [named(part.name) for part in tensor_info.composite_tensor.components]
         return spec._from_components(parts)
     raise ValueError(f"Invalid TensorInfo.encoding: {encoding}")

@@ -80,29 +80,29 @@ def _batched(
 ) -> Any:
     """Batches of examples, each of which is a list or dictionary of tensors and has its enqueue operation."""
     refuse_eager(ValueError)
-    lists = _as_lists(examples)
+    lists = as_lists(examples)
     with tf.name_scope(
         name, scope, [t for tensors in lists for t in tensors] + [keep_input]
     ) as name:
         made = kind()
-        lists = [[_as_tensor(t) for t in tensors] for tensors in lists]
+        lists = [[as_tensor(t) for t in tensors] for tensors in lists]
         if not all(lists):
             raise ValueError(f"Expected at least one tensor in {scope}().")
-        keep_input = _checked_keep_input(keep_input, enqueue_many)
+        keep_input = checked_keep_input(keep_input, enqueue_many)
         lists, kept = sparse_in_queues.store_all(lists, enqueue_many, keep_input)
         types = _common_types(lists)
         if shapes is None:
-            shapes = [_common_shape(parts, enqueue_many) for parts in zip(*lists)]
+            shapes = [common_shape(parts, enqueue_many) for parts in zip(*lists)]
         queue = made.make(types, shapes)
         operations = [_enqueued(queue, ts, enqueue_many, keep_input) for ts in lists] * threads
         add_queue_runner(QueueRunner(queue, operations))
         made.report(queue)
         take = queue.dequeue_up_to if allow_smaller_final_batch else queue.dequeue_many
         taken = sparse_in_queues.restore(take(batch_size, name=name), kept)
-        return _as_given(examples[0], taken)
+        return as_given(examples[0], taken)
 
 
-def _as_lists(examples: list[Any]) -> list[list[Any]]:
+def as_lists(examples: list[Any]) -> list[list[Any]]:
     """The tensors of each example, those of a dictionary in the order of its keys."""
     if not examples:
         raise ValueError("Expected at least one set of tensors")
@@ -116,7 +116,7 @@ def _as_lists(examples: list[Any]) -> list[list[Any]]:
     return [[tensors[k] for k in sorted(tensors, key=str)] for tensors in examples]
 
 
-def _as_given(example: Any, tensors: Any) -> Any:
+def as_given(example: Any, tensors: Any) -> Any:
     """A batch in the form in which examples were given."""
     if not isinstance(example, dict):
         return tensors
@@ -125,13 +125,13 @@ def _as_given(example: Any, tensors: Any) -> Any:
     return dict(zip(sorted(example, key=str), tensors))
 
 
-def _as_tensor(value: Any) -> Any:
+def as_tensor(value: Any) -> Any:
     if isinstance(value, SparseTensor):
         return value
     return tf.convert_to_tensor_or_indexed_slices(value)
 
 
-def _checked_keep_input(keep_input: Any, enqueue_many: bool) -> Any:
+def checked_keep_input(keep_input: Any, enqueue_many: bool) -> Any:
     keep_input = tf.convert_to_tensor(keep_input)
     rank = keep_input.shape.ndims
     if rank is None:
@@ -155,7 +155,7 @@ def _common_types(lists: list[list[Any]]) -> list[Any]:
     return types
 
 
-def _common_shape(tensors: Any, enqueue_many: bool) -> list[int | None]:
+def common_shape(tensors: Any, enqueue_many: bool) -> list[int | None]:
     """The shape of a component, which all examples must be able to have."""
     for t in tensors:
         if t.shape.ndims is None:

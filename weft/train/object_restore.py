@@ -6,6 +6,7 @@ object lacks yet waits with that object; a slot waits until its optimizer and it
 
 from __future__ import annotations
 
+import sys
 import weakref
 from collections import defaultdict, deque
 from typing import Any
@@ -212,7 +213,7 @@ class _Wanted:
         self.silent = False
 
     def __del__(self) -> None:
-        if self.silent:
+        if self.silent or sys.is_finalizing():
             return
         names = node_names(self._message)
         lines = [

@@ -165,6 +165,22 @@ class HParams:
         """All hyperparameters as JSON."""
         return json.dumps(self.values(), indent=indent, separators=separators, sort_keys=sort_keys)
 
+    def to_proto(self) -> Any:
+        """All hyperparameters as a `HParamDef` message."""
+        from weft import proto
+
+        message = proto.HParamDef()
+        for name, (kind, is_list) in self._hparam_types.items():
+            value = getattr(self, name)
+            field = _field(kind)
+            one: Any = str.encode if issubclass(kind, str) else kind
+            if is_list:
+                values = getattr(message.hparam[name], f"{field}_list").value
+                values.extend(one(v) for v in value)
+            else:
+                setattr(message.hparam[name], f"{field}_value", one(value))
+        return message
+
     def get(self, key: str, default: Any = None) -> Any:
         """The value of a hyperparameter, or the default, which must be of its type."""
         if key not in self._hparam_types:
@@ -190,6 +206,19 @@ class HParams:
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({sorted(self.values().items())})"
+
+
+def _field(kind: type) -> str:
+    """How the fields of an `HParamType` are called that hold values of a type."""
+    if issubclass(kind, bool):
+        return "bool"
+    if issubclass(kind, numbers.Integral):
+        return "int64"
+    if issubclass(kind, (str, bytes)):
+        return "bytes"
+    if issubclass(kind, numbers.Real):
+        return "float"
+    raise ValueError(f"Unsupported parameter type: {kind}")
 
 
 def _of_message(message: Any) -> Any:

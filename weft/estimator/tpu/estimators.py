@@ -118,7 +118,7 @@ class TPUEstimator(Estimator):
                 params.add_hparam(name, value)
         return params
 
-    def _call_input_fn(self, input_fn: Callable, mode: str) -> Any:
+    def _call_input_fn(self, input_fn: Callable, mode: str, input_context: Any = None) -> Any:
         if "params" not in arguments_of(input_fn):
             raise ValueError(
                 f"input_fn ({input_fn}) does not include params argument, required by TPUEstimator to pass batch size "
@@ -132,6 +132,8 @@ class TPUEstimator(Estimator):
             )
         params = self._params_for(mode, self._batch_sizes[mode])
         offered = {"mode": mode, "params": params, "config": config}
+        if input_context is not None:
+            offered["input_context"] = input_context
         with tf.device("/cpu:0"):
             return input_fn(**those_taken(input_fn, offered))
 

@@ -55,22 +55,35 @@ def _mismatch(i: int, first: Any, row: int, other: Any) -> Exception:
 
 
 def batches(
-    size: int, drop_remainder: bool, source: Dataset, put_together: Any, kind: str
+    size: int,
+    drop_remainder: bool,
+    source: Dataset,
+    put_together: Any,
+    kind: str,
+    fails_as_a_whole: bool = False,
 ) -> Dataset:
+    """So many elements as one. With `fails_as_a_whole` the elements behind one that fails are of its batch, too."""
     if size <= 0:
         raise invalid("Batch size must be greater than zero.")
 
     def walk(run: Run) -> Walk:
         def advance(at: Place) -> Element:
             blocks, missing = [], size
+            failed: errors.OpError | None = None
             while at.before is not None and missing:
                 run.check()
                 try:
                     blocks.append(at.before.some(missing))
                 except End:
                     at.before = None
+                except errors.OpError as e:
+                    if not fails_as_a_whole or isinstance(e, errors.CancelledError):
+                        raise
+                    failed, missing = failed or e, missing - 1
                 else:
                     missing -= blocks[-1].count
+            if failed is not None:
+                raise failed
             if not blocks or drop_remainder and missing:
                 raise End
             return put_together(joined(blocks))
@@ -204,7 +217,7 @@ def dense_to_sparse_batch_dataset(ctx, input_dataset, batch_size, row_shape):
                 raise errors.DataLossError(
                     None,
                     None,
-                    f"Input element had shape {list(part.shape)} that is incompatible with the row shape {list(sizes)}",
+                    f"Input element had shape {list(part.shape)} that is larger than the row shape {list(sizes)}",
                 )
         full = [max(p.shape[axis] for p in parts) if n < 0 else n for axis, n in enumerate(sizes)]
         indices = [
@@ -311,6 +324,8 @@ def window_dataset(ctx, input_dataset, size, shift, stride, drop_remainder):
                     at.held.append(at.before())
                 except End:
                     at.before = None
+                except errors.OpError as e:  # for the windows that have this element
+                    at.held.append(e)
             if not at.held or drop and len(at.held) < reach:
                 raise End
             rows = at.held[:reach:gap]
@@ -322,7 +337,12 @@ def window_dataset(ctx, input_dataset, size, shift, stride, drop_remainder):
                     at.before()
                 except End:
                     at.before = None
+                except errors.OpError:
+                    pass  # of an element that is in no window
                 skip -= 1
+            for row in rows:
+                if isinstance(row, Exception):
+                    raise row
             return [of_rows([[row[i]] for row in rows]) for i in range(len(rows[0]))]
 
         at = Place(run, source.walk, held=[])

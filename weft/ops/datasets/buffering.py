@@ -235,6 +235,11 @@ def _cached_in_memory(source: Dataset, cache: MemoryCache) -> Dataset:
     return Dataset(walk, source.cardinality, "CacheDataset")
 
 
+def _remove(path: str) -> None:
+    if file_system.exists(path):
+        file_system.remove(path)
+
+
 class _CacheFiles:
     """A bundle of tensors named by element and component, as TensorFlow's; a lock file marks one in the making.
 
@@ -266,6 +271,7 @@ class _CacheFiles:
             )
         file_system.make_directories(os.path.dirname(self._prefix))
         file_system.write_file(self._lock, b"weft")
+        weakref.finalize(self, _remove, self._lock)  # a walk that is given up holds up no other
 
     def _part(self, number: int) -> str:
         return f"{self._prefix}_{number}"
@@ -293,8 +299,7 @@ class _CacheFiles:
             self._finish_part()
         merge([self._part(i) for i in range(self._parts)], self._prefix)
         self.complete = True
-        if file_system.exists(self._lock):
-            file_system.remove(self._lock)
+        _remove(self._lock)
 
     def row(self, number: int) -> Element:
         """Reads an element; `End` after the last."""

@@ -13,6 +13,7 @@ import numpy as np
 
 from weft.framework import errors
 from weft.framework.registry import op
+from weft.framework.tensor_shape import TensorShape
 from weft.ops.datasets import saving
 from weft.ops.datasets.dataset import Dataset, Element, End, Run, as_dataset, current_step, invalid
 from weft.ops.flow.optional import Optional
@@ -225,6 +226,11 @@ def _from_string_handle(ctx, string_handle, *, output_types, output_shapes):
             "Number of components or their types do not match: the iterator has "
             f"{[t.name for t in found.types]}, expected {[t.name for t in output_types]}."
         )
+    for i, (wanted, shape) in enumerate(zip(output_shapes, found.shapes)):
+        if not TensorShape(wanted).is_compatible_with(TensorShape(shape)):
+            raise invalid(
+                f"Incompatible shapes at component {i}: expected {TensorShape(wanted)} but got {TensorShape(shape)}."
+            )
     return found
 
 
