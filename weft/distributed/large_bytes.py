@@ -47,7 +47,7 @@ def joined(pieces: list[Any]) -> bytes:
     start = where(out)
     first = -(-start // _PAGE) * _PAGE
     advise(first, (start + size - first) // _PAGE * _PAGE, mmap.MADV_HUGEPAGE)
-    memory = np.frombuffer((ctypes.c_ubyte * size).from_address(start), np.uint8)
+    memory: Any = np.ctypeslib.as_array((ctypes.c_ubyte * size).from_address(start))
     at = 0
     for piece in pieces:
         memory[at : at + len(piece)] = np.frombuffer(piece, np.uint8)
