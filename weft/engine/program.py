@@ -153,6 +153,7 @@ class Program:
     """
 
     __slots__ = (
+        "meets",
         "nodes",
         "table",
         "todo",
@@ -226,6 +227,8 @@ class Program:
                 self.constants.append(node.outputs[0])
             else:
                 self.todo.append(node)
+        # Whether operations of it wait for each other.
+        self.meets = sum(node.decl.meets for node in self.todo) > 1
 
     @property
     def output_tensors(self) -> set[Tensor]:

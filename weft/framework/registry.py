@@ -36,6 +36,7 @@ class OpDecl:
         stateful: bool = False,
         host: bool | Callable[[Any], bool] = False,
         blocking: bool = False,
+        meets: bool = False,
         static: Iterable[str] | Callable[[Any], Iterable[str]] = (),
         static_if_possible: Iterable[str] = (),
         commutative: bool = False,
@@ -53,6 +54,7 @@ class OpDecl:
         # Runs on the host only: XLA cannot take it. Either may depend on the operation: a function of it.
         self.host = host
         self.blocking = blocking  # may wait for another op or step; others go on meanwhile
+        self.meets = meets  # waits for others of its kind, which may be in the same function
         # Refers to state of a session, so that its output is the same in every step: evaluated once.
         self.handle = handle
         # Inputs whose values XLA needs while compiling.
