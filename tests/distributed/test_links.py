@@ -206,6 +206,24 @@ def test_a_failed_or_late_step_leaves_no_link_and_no_thread(cluster, place):
         assert _threads() <= before + 2
 
 
+def test_a_step_that_fails_at_the_other_end_leaves_its_link(cluster):
+    with tf.device("/job:ps"):
+        bad = tf.check_numerics(tf.placeholder_with_default(np.nan, []), "no")
+        v = tf.get_variable("v", initializer=np.ones((300, 300), "f4"))
+    with tf.device("/job:worker"):
+        y = bad + 1.0
+        update = v.assign_add(v * 1.0)
+    with tf.Session(cluster.target("worker", 0)) as sess:
+        sess.run(v.initializer)
+        for _ in range(5):
+            with pytest.raises(tf.errors.InvalidArgumentError, match="no"):
+                sess.run(y)
+            with pytest.raises(tf.errors.InvalidArgumentError, match="no"):
+                sess.run([update.op, bad])
+            assert np.isfinite(sess.run(v)).all()
+        assert len(_idle_links(cluster)) == 1
+
+
 def test_a_server_that_stops_in_a_step_makes_it_unavailable(cluster):
     with tf.device("/job:ps"):
         q = tf.FIFOQueue(1, tf.float32)
