@@ -24,6 +24,7 @@ def _wait_for(condition, seconds=10):
 def test_a_task_that_freezes_is_given_up(tmp_path, monkeypatch):
     """A host that is gone says nothing: nobody waits for it without end, not even without a time limit."""
     monkeypatch.setenv("WEFT_KEEPALIVE_SECONDS", "0.5")
+    monkeypatch.setattr("weft.distributed.link_watch._armed", False)
     with Cluster(tmp_path, ps=1, worker=1) as cluster:
         ps = cluster.start("ps")
         server = tf.train.Server(cluster.addresses, "worker", 0)
@@ -41,6 +42,7 @@ def test_a_task_that_freezes_is_given_up(tmp_path, monkeypatch):
                 with pytest.raises(tf.errors.DeadlineExceededError):
                     sess.run(waits, options=tf.RunOptions(timeout_in_ms=2500))
                 ps.signal(signal.SIGSTOP)
+                time.sleep(0.1)  # a step is quicker than a signal
                 began = time.monotonic()
                 for session, fetch in ((sess, y), (direct, tf.constant(2))):
                     with pytest.raises(tf.errors.UnavailableError):

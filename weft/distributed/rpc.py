@@ -42,10 +42,15 @@ _CHANNEL_OPTIONS = [
 ]
 
 
+def silence_seconds() -> float:
+    """How long somebody may say nothing before he is asked for a sign of life; 0 where nobody is."""
+    return float(os.environ.get("WEFT_KEEPALIVE_SECONDS", "30"))
+
+
 def _keepalive() -> list[tuple[str, int]]:
     """Who says nothing for a while is asked for a sign of life, and given up when none comes: a host that is
     gone, or a cut network, closes no connection."""
-    ms = int(float(os.environ.get("WEFT_KEEPALIVE_SECONDS", "30")) * 1000)
+    ms = int(silence_seconds() * 1000)
     if ms <= 0:
         return []
     # Both limits of time are needed: an answer to any ping is waited for, a minute if nothing else is said.
