@@ -86,6 +86,14 @@ ROWS = (
     _row("remote_op", "a tiny op on a remote task", "cluster:transfers.tiny", "µs", Bound(1.0)),
     _row("push", "64 MB to a remote variable", "cluster:transfers.push", "ms", Bound(0.5)),
     _row("pull", "64 MB from a remote variable", "cluster:transfers.pull", "ms", Bound(0.5)),
+    _row(
+        "all_reduce",
+        "all-reduce of 64 MB, 2 processes",
+        "all_reduce.step",
+        "ms",
+        Bound(1.1, "jax"),
+        jax=True,
+    ),
     _row("memory_steps", "memory, 10,000 steps", "memory.steps", "×", Bound(1.05, "start")),
     _row("memory_plans", "memory, 1,000 plans", "memory.plans", "×", Bound(1.05, "start")),
 )

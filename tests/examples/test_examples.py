@@ -81,3 +81,10 @@ def test_dcgan(tmp_path):
 
 def test_transformer():
     assert number(r"letters in their place: (\S+) %", run("transformer", "--steps", 100)) > 50
+
+
+def test_mnist_replicas():
+    printed = run("mnist_replicas", "--steps", 40)
+    losses = course("loss", printed)
+    assert losses[-1] < losses[0] / 2
+    assert number(r"test accuracy: (\S+) %", printed) > 75

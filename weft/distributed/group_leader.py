@@ -243,6 +243,14 @@ def collectives_of(server: Any, leader: GroupLeader) -> Collectives:
     host = _host(server.address)
 
     def open_lane(members: Members, task: str) -> Lane:
+        if server.credentials is not None and not host.startswith("127."):
+            raise errors.FailedPreconditionError(
+                None,
+                None,
+                f"{task} has credentials, and listens at {server.address}: the connections between the members of a "
+                "group are neither encrypted nor authenticated. Use servers without credentials in a network that "
+                "nobody else can reach, or members on one machine.",
+            )
         if not members.meeting.startswith(_WEFT):
             raise errors.UnimplementedError(
                 None,

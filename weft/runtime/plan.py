@@ -66,6 +66,11 @@ class Plan:
                 self.users.setdefault(t, []).append(op)
         self.compilable = {op: can_compile(op, functions) for op in ops}
         self.placed = place(ops, devices, soft_placement, self.compilable.__getitem__)
+        # Where an operation computes, with others: the CPU devices of a process are the same CPU and memory.
+        self.home = self.placed
+        if len(devices) > 1:
+            homes = _homes(devices)
+            self.home = {op: homes.get(device, device) for op, device in self.placed.items()}
         # Where a step has one device its state has one owner, and that is the session's own.
         self.many_devices = any(d is not devices[0] for d in self.placed.values())
         # Slots are shared by the whole plan: feeds first.
@@ -90,7 +95,7 @@ class Plan:
     def _segment(self, ops: list[Operation], cut: set[Tensor], functions: Any) -> None:
         out_level: dict[Operation, int] = {}
         groups: dict[int, dict[tuple[Device, frozenset], list[Operation]]] = {}
-        placed = self.placed
+        placed, home = self.placed, self.home
         hosts: dict[int, list[Operation]] = {}
         small: set[Operation] = set()
         constant: set[Operation] = set()
@@ -125,7 +130,7 @@ class Plan:
                 if source in behind and behind[source] != waits:
                     waits |= behind[source]
                 # An edge between devices is a transfer: what is behind it is of a later level.
-                if source not in constant and placed.get(source) is not placed[op]:
+                if source not in constant and home.get(source) is not home[op]:
                     before += 1
                 level = max(level, before)
             if op._decl.blocking:
@@ -134,7 +139,7 @@ class Plan:
             if waits:
                 behind[op] = waits
             if self.compilable[op]:
-                groups.setdefault(level, {}).setdefault((placed[op], waits), []).append(op)
+                groups.setdefault(level, {}).setdefault((home[op], waits), []).append(op)
                 out_level[op] = level
             else:
                 hosts.setdefault(level, []).append(op)
@@ -231,6 +236,14 @@ class Plan:
             else:
                 lines.extend("  " + line for line in step.describe())
         return "\n".join(lines)
+
+
+def _homes(devices: list[Device]) -> dict[Device, Device]:
+    """For each CPU device the first one of its task."""
+    first: dict[str, Device] = {}
+    return {
+        d: first.setdefault(d.name.rpartition("/device:")[0], d) for d in devices if d.kind == "CPU"
+    }
 
 
 def is_string(dtype: dtypes.DType) -> bool:

@@ -332,9 +332,11 @@ class Optimizer(Trackable):
         """The slot of a name that is kept for a variable, or None."""
         named = self._slots.get(name)
         slot = named.get(_key_of(var)) if named else None
-        if slot is not None and getattr(var, "_distributed_container", None) is not None:
-            return slot.get(var.device)
-        return slot
+        container = getattr(var, "_distributed_container", None)
+        if slot is None or container is None:
+            return slot
+        components = container().values  # the slot has one beside each
+        return slot.values[next(i for i, v in enumerate(components) if v is var)]
 
     def get_slot_names(self) -> list[str]:
         """The names of the slots that are kept for variables."""
