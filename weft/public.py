@@ -223,5 +223,8 @@ for _space in ("distribute.experimental", "compat.v2.distribute"):
     lazy(_space, "weft.distribute")
 for _space in ("contrib.distribute", "compat.v2.distribute.experimental"):
     lazy(_space, "weft.distribute")
+for _space in ("nn", "compat.v2.nn"):
+    lazy(_space, "weft.distribute.losses")
+lazy("distribute", "weft.distributed.server")
 lazy("keras.utils", "weft.datasets.cache")
 lazy("contrib.eager", "weft.train.eager_saver")

@@ -105,7 +105,7 @@ def test_where_a_program_stands(session_of, strategy):
             return replica.replica_id_in_sync_group
 
         ids = strategy.experimental_run_v2(replica_fn)
-        places = [f"/job:localhost/replica:0/task:0/device:CPU:{i}" for i in range(2)]
+        places = [f"/replica:0/task:0/device:CPU:{i}" for i in range(2)]
         assert seen == [(True, False, 2, (p,)) for p in places]
         assert session_of().run(strategy.experimental_local_results(ids)) == (0, 1)
         with tf.Graph().as_default():
@@ -239,6 +239,51 @@ def test_mirrored_variables(session_of, strategy):
     assert [x.tolist() for x in session.run(doubled)] == [[3.0, 14.0]] * 2
     session.run(across)
     assert [x.tolist() for x in session.run(list(v.values))] == [[7.0, 8.0]] * 2
+
+
+@pytest.mark.parametrize(
+    ("aggregation", "expected"), [("SUM", 12.0), ("MEAN", 6.5), ("ONLY_FIRST_REPLICA", 6.0)]
+)
+def test_an_update_in_replicas_gives_the_value_after_it(
+    session_of, strategy, aggregation, expected
+):
+    with strategy.scope():
+        v = tf.get_variable(
+            "v", initializer=1.0, aggregation=getattr(tf.VariableAggregation, aggregation)
+        )
+
+        def replica_fn():
+            own = tf.distribute.get_replica_context().replica_id_in_sync_group
+            return v.assign_add(tf.cast(own, tf.float32) + 5.0)
+
+        found = strategy.experimental_local_results(strategy.experimental_run_v2(replica_fn))
+    assert list(run(session_of, list(found))) == [expected] * 2
+
+
+def test_losses_of_replicas_are_shares_of_that_of_the_batch(session_of, strategy):
+    losses = np.float32([1, 2, 3, 6])
+    with strategy.scope():
+        iterator = strategy.make_dataset_iterator(tf.data.Dataset.from_tensors(losses).repeat())
+
+        def replica_fn(each):
+            return (
+                tf.nn.compute_average_loss(each),
+                tf.nn.compute_average_loss(each, sample_weight=[1.0, 0.0], global_batch_size=4),
+                tf.nn.scale_regularization_loss(tf.constant([1.0, 3.0])),
+            )
+
+        out = [
+            strategy.reduce(SUM, x, axis=None)
+            for x in strategy.experimental_run(replica_fn, iterator)
+        ]
+        with pytest.raises(RuntimeError, match="cross replica context"):
+            tf.nn.compute_average_loss(losses)
+    with pytest.raises(ValueError, match="at least rank 1"):
+        tf.nn.compute_average_loss(1.0)
+    assert tf.Session().run(tf.nn.compute_average_loss(losses)) == 3
+    session = session_of()
+    session.run(iterator.initialize())
+    assert session.run(out) == [3.0, 1.0, 4.0]
 
 
 def test_a_replica_needs_to_know_how_updates_are_combined(strategy):

@@ -184,6 +184,18 @@ def test_parameter_servers(monkeypatch, servers):
     other.close()
 
 
+def test_a_resolver_tells_the_cluster():
+    cluster = tf.train.ClusterSpec(cluster_of(ps=2, worker=1))
+    resolver = tf.distribute.cluster_resolver.SimpleClusterResolver(
+        cluster, task_type="worker", task_id=0
+    )
+    extended = tf.distribute.experimental.ParameterServerStrategy(resolver).extended
+    assert extended.parameter_devices == tuple(
+        f"/job:ps/replica:0/task:{i}/device:CPU:0" for i in range(2)
+    )
+    assert extended.worker_devices == ("/job:worker/replica:0/task:0/device:CPU:0",)
+
+
 def test_what_tf_config_says_is_checked(monkeypatch):
     cluster = cluster_of(worker=1, ps=1)
     make = tf.distribute.experimental.MultiWorkerMirroredStrategy

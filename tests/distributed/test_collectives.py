@@ -418,3 +418,26 @@ def test_step_sequences(stub):
 def test_what_names_no_device_is_refused(stub):
     with pytest.raises(tf.errors.InvalidArgumentError, match="no device"):
         stub.call("CompleteGroup", proto.CompleteGroupRequest(group_key=1, group_size=2), 10000)
+
+
+def test_members_meet_in_the_body_of_a_loop():
+    """Both are operations of one function, and each waits for the other."""
+    with tf.Graph().as_default() as graph:
+
+        def body(i, *values):
+            new = []
+            for n, value in enumerate(values):
+                with tf.device(f"/cpu:{n}"):
+                    new.append(
+                        raw.CollectiveReduce(
+                            value * 2.0, instance_key=1, group_key=1, group_size=2, **REDUCE
+                        )
+                    )
+            return (i + 1, *new)
+
+        out = tf.while_loop(lambda i, *_: i < 3, body, [0, tf.constant([1.0]), tf.constant([2.0])])
+        config = tf.ConfigProto(device_count={"CPU": 2})
+        with tf.Session(graph=graph, config=config) as session:
+            options = tf.RunOptions(timeout_in_ms=10000)
+            found = session.run(out[1:], options=options)
+            assert [v.tolist() for v in found] == [[96.0], [96.0]]

@@ -9,7 +9,7 @@ from weft.framework.device_names import merge_device_strings
 from weft.framework.device_spec import DeviceSpec
 from weft.runtime.devices import gpu_count
 
-HOST = "/job:localhost/replica:0/task:0/device:CPU:0"
+HOST = "/replica:0/task:0/device:CPU:0"
 
 
 def canonical(device: str | None, default: str | None = None) -> str:
@@ -22,7 +22,7 @@ def canonical(device: str | None, default: str | None = None) -> str:
         same = spec.device_type is None or spec.device_type == base.device_type
         index = base.device_index if same and base.device_index is not None else 0
     return DeviceSpec(
-        job=spec.job or base.job or "localhost",
+        job=spec.job or base.job,
         replica=spec.replica if spec.replica is not None else base.replica or 0,
         task=spec.task if spec.task is not None else base.task or 0,
         device_type=kind,

@@ -121,8 +121,7 @@ class MultiWorkerExtended(MirroredExtended):
         self._join(task)
 
     def _local_devices(self) -> tuple[str, ...]:
-        own = self._task.name if self._task.cluster is not None else None
-        return tuple(places.canonical(d, own) for d in places.local(self._gpus))
+        return tuple(places.canonical(d, self._task.name) for d in places.local(self._gpus))
 
     def _join(self, task: task_config.Task) -> None:
         self._task = task

@@ -36,10 +36,10 @@ class _Extended(CentralExtended):
         )
 
     def _compute_devices(self) -> tuple[str, ...]:
-        return tuple(places.canonical(d, self._task.name or None) for d in places.local(self._gpus))
+        return tuple(places.canonical(d, self._task.name) for d in places.local(self._gpus))
 
     def _host_device(self) -> str:
-        return places.canonical("/cpu:0", self._task.name or None)
+        return places.canonical("/cpu:0", self._task.name)
 
     def _configure(
         self, session_config: Any, cluster_spec: Any, task_type: Any, task_id: Any
@@ -95,7 +95,12 @@ class ParameterServerStrategy(Strategy):
     cluster is that of `cluster_resolver`, or of `TF_CONFIG`."""
 
     def __init__(self, cluster_resolver: Any = None):
-        super().__init__(_Extended(self, _task_of(cluster_resolver), None))
+        task = (
+            task_config.from_environment()
+            if cluster_resolver is None
+            else task_config.of_resolver(cluster_resolver)
+        )
+        super().__init__(_Extended(self, task, None))
 
 
 @export("contrib.distribute.ParameterServerStrategy")
@@ -105,12 +110,3 @@ class ContribParameterServerStrategy(ParameterServerStrategy):
 
     def __init__(self, num_gpus_per_worker: int = 0):
         Strategy.__init__(self, _Extended(self, task_config.ALONE, num_gpus_per_worker))
-
-
-def _task_of(resolver: Any) -> task_config.Task:
-    if resolver is None:
-        return task_config.from_environment()
-    spec = resolver.cluster_spec()
-    if not spec or not spec.jobs:
-        return task_config.ALONE
-    return task_config.task_of(spec, resolver.task_type, resolver.task_id)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from typing import Any, NamedTuple
 
 import weft as tf
@@ -18,7 +17,9 @@ class Task(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The task's devices begin with this."""
+        """The task's devices begin with this; "" where the process is alone."""
+        if self.cluster is None:
+            return ""
         return f"/job:{self.kind}/replica:0/task:{self.number}"
 
     @property
@@ -56,18 +57,15 @@ def task_of(cluster: Any, kind: str | None, index: int | None) -> Task:
     return Task(spec, kind, index)
 
 
+def of_resolver(resolver: Any) -> Task:
+    """The task that a cluster resolver tells this process to be."""
+    spec = resolver.cluster_spec()
+    return task_of(spec, resolver.task_type, resolver.task_id) if spec else ALONE
+
+
 def from_environment() -> Task:
     """The task that `TF_CONFIG` tells this process to be."""
-    text = os.environ.get("TF_CONFIG", "")
-    if not text:
-        return ALONE
     try:
-        config = json.loads(text)
-    except ValueError as e:
-        raise ValueError(f"TF_CONFIG is no JSON: {e}: {text!r}") from None
-    cluster = config.get("cluster")
-    if not cluster:
-        return ALONE
-    task = config.get("task", {})
-    index = task.get("index")
-    return task_of(cluster, task.get("type"), None if index is None else int(index))
+        return of_resolver(tf.distribute.cluster_resolver.TFConfigClusterResolver())
+    except json.JSONDecodeError as e:
+        raise ValueError(f"TF_CONFIG is no JSON: {e}: {e.doc!r}") from None

@@ -8,8 +8,8 @@ from typing import Any
 from weft.distribute import devices as places
 from weft.framework import conversion, nest, replication
 from weft.framework.composite_tensor import CompositeTensor
-from weft.framework.tensor import Tensor
 from weft.framework.type_spec import TypeSpec, type_spec_from_value
+from weft.variables.base import is_tensor
 
 
 class DistributedValues:
@@ -88,7 +88,7 @@ class DistributedValues:
     @property
     def is_tensor_like(self) -> bool:
         """Whether all components are tensors."""
-        return all(isinstance(v, Tensor) for v in self._values)
+        return all(is_tensor(v) for v in self._values)
 
     def _text(self, how: Callable[[Any], str]) -> str:
         lines = (

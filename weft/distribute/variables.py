@@ -118,7 +118,11 @@ class DistributedVariable(DistributedValues, BaseResourceVariable):  # type: ign
         return tf.identity(found, name=name)
 
     def initialized_value(self) -> Any:
-        return self._nearest().initialized_value()
+        variable = self._nearest()
+        if self._distribute_strategy.extended.experimental_between_graph:
+            # The initial value takes all workers, and nobody else may be asking for it.
+            return variable.read_value()
+        return variable.initialized_value()
 
     def value(self) -> Any:
         return self._nearest().value()

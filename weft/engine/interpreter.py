@@ -170,7 +170,10 @@ def run(program: Program, args: list[Any], ctx: Any) -> list[Any]:
     for slot, value in zip(program.inputs, args):
         values[slot] = value
     outer = ctx.node
-    execute(program.todo, values, ctx)
+    if program.meets:
+        _execute_meeting(program.todo, values, ctx)
+    else:
+        execute(program.todo, values, ctx)
     ctx.node = outer
     if program.read_outputs:
         return read_outputs(program, values, ctx)
@@ -196,6 +199,42 @@ def execute(nodes: list[Node], values: list[Any], ctx: Any) -> None:
         run_node(node, values, ctx)
         for slot in node.frees:
             values[slot] = None
+
+
+def _execute_meeting(nodes: list[Node], values: list[Any], ctx: Any) -> None:
+    """Runs nodes some of which wait for each other: those are put off, and what does not need them goes on."""
+    outer = ctx.may_put_off
+    put_off: dict[Node, Any] = {}
+    missing = {node.op for node in nodes}
+    todo = nodes
+    try:
+        while todo or put_off:
+            later = []
+            for node in todo:
+                ctx.step.check()
+                sources = [t._op for t in node.op._inputs] + node.op._control_inputs
+                if not missing.isdisjoint(sources):
+                    later.append(node)
+                    continue
+                ctx.node = ctx.may_put_off = node
+                try:
+                    run_node(node, values, ctx)
+                except PutOff as e:
+                    put_off[node] = e.waiting
+                else:
+                    missing.discard(node.op)
+            todo = later
+            if put_off:
+                ctx.step.wait_for(list(put_off.values()))
+            for node, waiting in list(put_off.items()):
+                if waiting.done:
+                    finish_node(node, waiting, values)
+                    del put_off[node]
+                    missing.discard(node.op)
+    finally:
+        ctx.may_put_off = outer
+        for waiting in put_off.values():
+            waiting.cancel()
 
 
 def run_node(node: Node, values: list[Any], ctx: Any) -> None:

@@ -133,6 +133,13 @@ def _derefs(op: Operation) -> tuple[int, ...]:
     )
 
 
+def reference_positions(op: Operation) -> tuple[int, ...]:
+    """Positions of inputs that the kernel takes as references."""
+    if not any(t._dtype._is_ref_dtype for t in op._inputs):
+        return ()
+    return tuple(i for i, arg in enumerate(_flat_args(op)) if arg.is_ref)
+
+
 def _static_positions(op: Operation) -> tuple[int, ...]:
     static = op._decl.static
     names = static(op) if callable(static) else static
@@ -153,6 +160,7 @@ class Program:
     """
 
     __slots__ = (
+        "meets",
         "nodes",
         "table",
         "todo",
@@ -226,6 +234,8 @@ class Program:
                 self.constants.append(node.outputs[0])
             else:
                 self.todo.append(node)
+        # Whether operations of it wait for each other.
+        self.meets = sum(node.decl.meets for node in self.todo) > 1
 
     @property
     def output_tensors(self) -> set[Tensor]:

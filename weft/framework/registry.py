@@ -36,6 +36,7 @@ class OpDecl:
         stateful: bool = False,
         host: bool | Callable[[Any], bool] = False,
         blocking: bool = False,
+        meets: bool = False,
         static: Iterable[str] | Callable[[Any], Iterable[str]] = (),
         static_if_possible: Iterable[str] = (),
         commutative: bool = False,
@@ -53,6 +54,7 @@ class OpDecl:
         # Runs on the host only: XLA cannot take it. Either may depend on the operation: a function of it.
         self.host = host
         self.blocking = blocking  # may wait for another op or step; others go on meanwhile
+        self.meets = meets  # waits for others of its kind, which may be in the same function
         # Refers to state of a session, so that its output is the same in every step: evaluated once.
         self.handle = handle
         # Inputs whose values XLA needs while compiling.
@@ -72,6 +74,7 @@ class OpDecl:
         self.rows_kernel: Callable | None = None
         self.rows_inputs: frozenset[str] = frozenset()
         self.is_elementwise = False  # whether that is the kernel itself
+        self.rows_may_be_lists = False
         self.shape_rule: Callable | None = None
         self.gradient_rule: Callable | None = None
         self._signature: _signature.Signature | None = None
@@ -120,13 +123,15 @@ class OpDecl:
 
         return register
 
-    def rows(self, *inputs: str) -> Callable[[Callable], Callable]:
+    def rows(self, *inputs: str, lists: bool = False) -> Callable[[Callable], Callable]:
         """Registers a kernel for many runs at once, which differ in `inputs`: these come with an axis more, and so do
         the outputs go, or as a list of one for each run. Where it fails, in whatever words, runs are made one by one.
+        With `lists` inputs of different shapes may come as lists, too.
         """
 
         def register(kernel: Callable) -> Callable:
             self.rows_kernel, self.rows_inputs = kernel, frozenset(inputs)
+            self.rows_may_be_lists = lists
             return kernel
 
         return register

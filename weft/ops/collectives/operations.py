@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from weft.framework import errors
+from weft.framework.device_names import merge_device_strings
 from weft.framework.registry import op
 from weft.framework.shape_rules import rank_at_least
 from weft.framework.tensor_shape import TensorShape
@@ -48,6 +49,17 @@ def _text(value: Any) -> str:
     return value.decode() if isinstance(value, bytes) else value
 
 
+def _device(ctx: Any) -> str:
+    """Where an operation runs: in a function it says so itself, as far as it does, beside who calls it."""
+    caller = ctx.device.name if ctx.device is not None else _ALONE
+    said = ctx.node.op._device if ctx.node is not None else ""
+    if not said or said == caller:
+        return caller
+    wanted = merge_device_strings(caller, said)
+    session = getattr(ctx.step, "session", None)
+    return wanted if any(d.name == wanted for d in getattr(session, "devices", ())) else caller
+
+
 def _joined(
     ctx: Any,
     kind: str,
@@ -60,7 +72,7 @@ def _joined(
     """What a group gives: asks for it, and waits for the others."""
     request = Request(
         ctx.node.op.name if ctx.node is not None else "collective",
-        ctx.device.name if ctx.device is not None else _ALONE,
+        _device(ctx),
         kind,
         *group,
         np.dtype(dtype),
@@ -79,6 +91,7 @@ def _joined(
     host=True,
     stateful=True,
     blocking=True,
+    meets=True,
 )
 def collective_reduce(
     ctx, input, *, group_key, group_size, instance_key, merge_op, final_op, wait_for
@@ -104,6 +117,7 @@ def _(input):
     host=True,
     stateful=True,
     blocking=True,
+    meets=True,
 )
 def collective_gather(ctx, input, *, group_key, group_size, instance_key, shape):
     """The members' tensors one after the other along the first axis, in the order of their devices."""
@@ -136,6 +150,7 @@ collective_gather.not_differentiable()
     host=True,
     stateful=True,
     blocking=True,
+    meets=True,
 )
 def collective_bcast_send(ctx, input, *, group_key, group_size, instance_key, shape):
     """Gives a tensor to the other members of the group."""
@@ -157,6 +172,7 @@ def collective_bcast_send(ctx, input, *, group_key, group_size, instance_key, sh
     host=True,
     stateful=True,
     blocking=True,
+    meets=True,
 )
 def collective_bcast_recv(ctx, *, T, group_key, group_size, instance_key, shape):
     """The tensor that the sending member of the group gives."""
