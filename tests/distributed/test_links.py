@@ -273,7 +273,6 @@ sys.stdin.read()
 
 def test_who_is_frozen_at_the_other_end_is_given_up(monkeypatch):
     monkeypatch.setenv("WEFT_KEEPALIVE_SECONDS", "0.5")
-    monkeypatch.setattr("weft.distributed.link_watch._armed", False)  # nor by the steps before
     addresses = [f"localhost:{p}" for p in free_ports(2)]
     command = [sys.executable, "-c", _FROZEN, *addresses]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as ps:
@@ -289,7 +288,7 @@ def test_who_is_frozen_at_the_other_end_is_given_up(monkeypatch):
                 assert len(worker.links._idle) == 1
                 ps.send_signal(signal.SIGSTOP)
                 time.sleep(0.1)  # a step is quicker than a signal
-                with pytest.raises(tf.errors.UnavailableError, match="does not answer"):
+                with pytest.raises(tf.errors.UnavailableError):
                     sess.run(y)
         finally:
             ps.kill()

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from weft import proto
-from weft.distributed import link_frames, link_watch, links, traces, wire
+from weft.distributed import link_frames, links, traces, wire
 from weft.distributed.links import HungUp, Link
 from weft.engine.dataflow import DEAD
 from weft.framework import errors
@@ -134,15 +134,6 @@ class CallerLinks(_Carrier):
         if link is not None:
             self._links[task] = (link, worker)
 
-    def asked(self) -> list[tuple[str, Any]]:
-        """The tasks that are waited for, and what asks them for a sign of life."""
-        links_ = list(self._links.items())
-        return [(task, w.greet) for task, (link, w) in links_ if link in self._waiting]
-
-    def gone(self, error: errors.OpError) -> None:
-        """A task has gone without a word."""
-        self.interrupt(error)
-
     def carries(self, task: str) -> bool:
         return task in self._links
 
@@ -154,8 +145,6 @@ class CallerLinks(_Carrier):
     ) -> None:
         """Begins the run of a task's part; `done` gets the frame of its end, or an error."""
         link = self._links[task][0]
-        if not self._waiting:
-            link_watch.begin(self)
         self._waiting[link] = done
         try:
             link.send(links.RUN, own, request, feeds, self._meanwhile(link))
@@ -208,7 +197,6 @@ class CallerLinks(_Carrier):
         """All parts have ended: the links that were not hung up serve again."""
         with self._lock:
             self._finished = True
-        link_watch.end(self)
         for link, worker in self._links.values():
             if link in self._clean and worker.links is not None:
                 worker.links.give_back(link)
@@ -290,7 +278,6 @@ class _ServedStep(_Carrier):
     def run(self, frame: Any) -> None:
         """Runs the part, and tells the caller how it went."""
         response, found = proto.RunGraphResponse(), []
-        link_watch.begin(self)
         try:
             found = self._run(frame, response)
         except Exception as e:
@@ -300,7 +287,6 @@ class _ServedStep(_Carrier):
             response.status_error_message = wire.text_of(error)
         with self._lock:
             self._finished = True
-        link_watch.end(self)
         link = self._served.link
         try:
             link.send(links.DONE, "", response.SerializeToString(), found, self._meanwhile(link))
@@ -327,18 +313,6 @@ class _ServedStep(_Carrier):
             (key, link_frames.typed(value, dtype_of(request.graph_handle, key)))
             for key, value in found.items()
         ]
-
-    def asked(self) -> list[tuple[str, Any]]:
-        """Who waits for this, and what asks him for a sign of life."""
-        if self._step is None or not self._caller:
-            return []
-        peers = self._step.extra["part"].session.peers
-        return [(self._caller, peers.worker(self._caller).greet)]
-
-    def gone(self, error: errors.OpError) -> None:
-        """Who waits has gone without a word."""
-        self.given_up()
-        self._served.link.hang_up()
 
     def carries(self, task: str) -> bool:
         return task == self._caller
