@@ -73,6 +73,13 @@ class Link:
         """Sends a frame. While the other side does not take it, `meanwhile` reads what comes from there, until
         it says that there is no more."""
         pieces = link_frames.written(kind, text, message, tensors)
+        try:
+            self._send_all(pieces, meanwhile)
+        except BaseException:
+            self.closed = True  # in the middle of a frame: nobody can use it again
+            raise
+
+    def _send_all(self, pieces: list[Any], meanwhile: Callable[[], bool] | None) -> None:
         self._send_some(pieces)
         poll = None
         while pieces:
@@ -223,13 +230,13 @@ class Links:
     def _open(self) -> Link | None:
         sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
-            sock.settimeout(_GREETING_SECONDS)
+            # Nothing here waits for the other side, which may have stopped: the step has a limit of time.
+            sock.setblocking(False)
             sock.connect("\0" + self.name)
             if _same_user(sock):
                 sock.sendall(_GREETING)
-                if sock.recv(len(_GREETING), socket.MSG_WAITALL) == _GREETING:
-                    return Link(sock)
-        except OSError:  # another host, another network, or a task that has gone
+                return Link(sock)
+        except OSError:  # another host, another network, or a task that has gone or takes no more
             pass
         sock.close()
         return None
@@ -306,7 +313,6 @@ class LinkListener:
                 raise OSError("a stranger")
             if sock.recv(len(_GREETING), socket.MSG_WAITALL) != _GREETING:
                 raise OSError("no greeting")
-            sock.sendall(_GREETING)
         except OSError:
             sock.close()
             return
