@@ -4,7 +4,10 @@ with a thread that runs the program of a worker."""
 from __future__ import annotations
 
 import json
+import os
 import socket
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -214,3 +217,51 @@ def test_what_tf_config_says_is_checked(monkeypatch):
     tell(monkeypatch, {"worker": ["localhost:1"]}, "worker", 0)
     with pytest.raises(ValueError, match="`ps` jobs"):
         tf.distribute.experimental.ParameterServerStrategy()
+
+
+EAGER = """
+import numpy as np
+import weft as tf
+
+tf.enable_eager_execution()
+strategy = tf.distribute.experimental.MultiWorkerMirroredStrategy()
+with strategy.scope():
+    v = tf.Variable(tf.random_normal([2]), aggregation=tf.VariableAggregation.SUM)
+    optimizer = tf.train.GradientDescentOptimizer(0.5)
+    dataset = tf.data.Dataset.from_tensor_slices(np.arange(8, dtype="f")).batch(4)
+
+def replica(x):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_sum(x) * v[0]
+    optimizer.apply_gradients([(tape.gradient(loss, v), v)])
+    return loss
+
+run = lambda x: strategy.experimental_run_v2(replica, args=(x,))
+before = v.numpy()
+for n, x in enumerate(strategy.experimental_distribute_dataset(dataset)):
+    (tf.function(run) if n else run)(x)
+print("moved", (v.numpy() - before).tolist(), "to", v.numpy().tolist())
+"""
+
+
+def test_workers_train_eagerly():
+    cluster = cluster_of(worker=2)
+    processes = []
+    for i in range(2):
+        config = {"cluster": cluster, "task": {"type": "worker", "index": i}}
+        processes.append(
+            subprocess.Popen(
+                [sys.executable, "-c", EAGER],
+                env={**os.environ, "TF_CONFIG": json.dumps(config)},
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+        )
+    found = [p.communicate(timeout=60) for p in processes]
+    assert [p.returncode for p in processes] == [0, 0], found
+    (first,), (second,) = [
+        [line for line in out.splitlines() if line.startswith("moved")] for out, _ in found
+    ]
+    assert first == second
+    assert first.startswith("moved [-14.0, 0.0] to ")

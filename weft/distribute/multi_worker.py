@@ -14,7 +14,7 @@ from weft.distribute.mirrored import MirroredExtended
 from weft.distribute.reduce_op import ReduceOp
 from weft.distribute.strategy import Strategy
 from weft.distribute.values import Mirrored
-from weft.framework import conversion
+from weft.framework import context, conversion
 from weft.framework.export import export
 from weft.framework.indexed_slices import IndexedSlices
 from weft.ops.by_name import raw
@@ -142,6 +142,17 @@ class MultiWorkerExtended(MirroredExtended):
             )
             # All devices of a task take part in its all-reduces, one of them in the broadcast of first values.
             self._broadcasts = 10000
+            if context.executing_eagerly():
+                self._serve()
+
+    def _serve(self) -> None:
+        """Makes eager operations of this process take part in collectives, as those of its task."""
+        from weft.eager.resources import resources
+
+        task = self._task
+        config = self._update_config_proto(tf.ConfigProto())
+        self._server = tf.train.Server(task.cluster, task.kind, task.number, config=config)
+        resources.collectives = self._server.store.collectives
 
     # -- variables -------------------------------------------------------------------------------------
 
