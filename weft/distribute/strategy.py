@@ -427,9 +427,9 @@ class StrategyExtended:
         return DatasetIterator(self._container_strategy(), dataset)
 
     def _make_input_fn_iterator(self, input_fn: Callable, replication_mode: Any) -> Any:
-        from weft.distribute.input import InputFunctionIterator
+        from weft.distribute.input import input_function_iterator
 
-        return InputFunctionIterator(self._container_strategy(), input_fn)
+        return input_function_iterator(self._container_strategy(), input_fn)
 
     def _experimental_distribute_dataset(self, dataset: Any) -> Any:
         from weft.distribute.input import SharedOut
