@@ -13,7 +13,7 @@ default: Any = None
 
 def default_strategy() -> Any:
     if default is None:
-        from weft.distribute import strategy  # noqa: F401  which sets it
+        from weft.distribute import default_strategy as _  # noqa: F401  which sets it
     return default
 
 

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 import weft as tf
-from weft.distribute.strategy import ReplicaContext
+from weft.distribute.replica_context import ReplicaContext
 from weft.distribute.values import regrouped, selected
 from weft.framework import context, random_seed, recording, replication
 from weft.variables.creation import _creator_scope
