@@ -68,6 +68,16 @@ class Groups:
     def join(self, key: int, size: int, kind: str, device: str, name: str = "") -> Arrival:
         """Adds a device to a group; gives the `Members` once the group is complete."""
         arrival = Arrival()
+        if size < 1 or "/device:" not in device:
+            arrival.finish(
+                error=errors.InvalidArgumentError(
+                    None,
+                    None,
+                    f"A group has at least one member, each a device with its full name; not {device!r} in a group of "
+                    f"{size}.",
+                )
+            )
+            return arrival
         with self._lock:
             group = self._groups.get(key)
             if group is not None and device in group.told:
