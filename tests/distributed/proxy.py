@@ -21,6 +21,7 @@ class Proxy:
         self._open = threading.Event()
         self._open.set()
         self.delay = 0.0  # seconds that each piece takes
+        self.count = 0  # bytes that were passed on
         self._over = False
         self._sockets = []
         self._threads = []
@@ -70,6 +71,7 @@ class Proxy:
     def _pass_on(self, source, to):
         with contextlib.suppress(OSError):
             while piece := source.recv(1 << 16):
+                self.count += len(piece)
                 if self.delay:
                     time.sleep(self.delay)
                 self._open.wait()

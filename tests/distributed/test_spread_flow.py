@@ -158,11 +158,52 @@ def test_an_error_in_a_loop_on_another_task(run):
         lambda i, a: i < n, on(PS, lambda i, a: (i + 1, a + tf.gather(words, i))), [0, 0]
     )
     assert run(y[1], {n: 3}) == [18]
-    with pytest.raises(tf.errors.InvalidArgumentError, match="3"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match="3") as e:
         run(y[1], {n: 5})
+    assert e.value.op is not None and e.value.op.type == "GatherV2"
 
 
 def test_the_numbers_of_frames_are_those_of_tensorflow():
     # As TensorFlow 1.15 and 2 send them for a loop "f", and a loop "g" in its second iteration.
     assert frame_id(((0, "f"),), False) != frame_id(((0, "f"),), True)
     assert len({frame_id(((0, "f"), (i, "g")), late) for i in (0, 1) for late in (0, 1)}) == 4
+
+
+def test_what_is_between_branches_is_planned_as_ever(monkeypatch):
+    """Only what may not run is run by data flow; the rest compiles, and the branches do not wait for each other."""
+    from weft.engine.dataflow import RegionOp
+
+    monkeypatch.setattr("weft.distributed.server.directly", False)
+    cluster = Cluster(1, 1)
+    with tf.Graph().as_default(), tf.device(FIRST):
+        train = tf.placeholder(tf.bool, [])
+        h = x = tf.placeholder(tf.float32, [3, 4])
+        for i in range(2):
+            with tf.device(PS):
+                v = tf.get_variable(f"v{i}", initializer=1.0, use_resource=False)
+            mean = tf.reduce_mean(h)
+
+            def update(v=v, mean=mean):
+                with tf.control_dependencies([tf.assign(v, v * 0.5 + mean).op]):
+                    return tf.identity(mean)
+
+            h = h - tf.cond(train, update, lambda v=v: v + 0.0)
+        y = tf.reduce_sum(tf.matmul(h, h, transpose_b=True, name="product"))
+        with tf.Session(cluster.target("worker", 0)) as sess:
+            sess.run(tf.global_variables_initializer())
+            ones = np.ones((3, 4), "f")
+            given = [sess.run(y, {x: ones, train: t}) for t in (False, True, False)]
+            assert given == [36, 0, 36]
+            assert sess.run(["v0:0", "v1:0"]) == [1.5, 0.5]
+            (plan,) = [
+                part.plan
+                for part in cluster.servers["worker", 0].worker._parts.values()
+                if "product" in part._graph._ops
+            ]
+    for server in cluster.servers.values():
+        server._stop()
+    regions = [s.node.op for s in plan.steps if hasattr(s, "node") and type(s.node.op) is RegionOp]
+    inside = {op.name for r in regions for op in r.region.items}
+    compiled = {n.op.name for s in plan.steps if hasattr(s, "program") for n in s.program.nodes}
+    assert len(regions) >= 2 and not {"product", "sub", "Mean", "Mean_1"} & inside, inside
+    assert {"product", "sub", "Mean", "Mean_1"} <= compiled, compiled

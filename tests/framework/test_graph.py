@@ -2,6 +2,7 @@
 
 import threading
 
+import numpy as np
 import pytest
 
 import weft as tf
@@ -189,3 +190,17 @@ def test_threads_add_to_one_graph():
         thread.join()
     assert not errors
     assert not graph._devices
+
+
+@pytest.mark.parametrize("value", [0.1, -0.0, np.nan, 7, True, 1 + 2j])
+def test_a_constant_of_one_value_is_written_once(value):
+    with tf.Graph().as_default() as graph:
+        given = tf.constant(value, shape=[100, 100])
+        other = tf.constant(np.arange(10_000) // 9_999)
+    message = graph.as_graph_def()
+    assert message.node[0].ByteSize() < 100 and message.node[1].ByteSize() > 10_000
+    with tf.Graph().as_default(), tf.Session() as sess:
+        back = tf.import_graph_def(message, return_elements=[given.name, other.name])
+        found, varied = sess.run(back)
+    wanted = np.full((100, 100), value, given.dtype.as_numpy_dtype)
+    assert found.tobytes() == wanted.tobytes() and varied.sum() == 1

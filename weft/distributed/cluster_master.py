@@ -321,6 +321,8 @@ class _Run:
         self._cancels: list[Any] = []
         self._left = len(kind.parts)
         self._all_done = threading.Event()
+        if not self._left:  # nothing was asked for, or only what is fed
+            self._all_done.set()
         self._links: Any = None
         self._found: list[Any] = [None] * kind.fetches
 

@@ -5,6 +5,7 @@ A session of a remote client is a session of weft over a graph that grows by wha
 
 from __future__ import annotations
 
+import copy
 import itertools
 import secrets
 import threading
@@ -136,16 +137,18 @@ class _Callable:
     """A kind of step that is run by its handle."""
 
     def __init__(self, session: MasterSession, options: Any):
-        if options.tensor_connection:
-            raise errors.UnimplementedError(
-                None,
-                None,
-                "tensor_connection of CallableOptions is not supported by weft's master.",
-            )
-        self._session, self._options = session.session, options.run_options
-        self._feeds, self._handler = session.kind(
-            tuple(options.feed), tuple(dict.fromkeys(options.fetch)), tuple(options.target)
+        names = (
+            tuple(options.feed),
+            tuple(dict.fromkeys(options.fetch)),
+            tuple(options.target),
         )
+        self._session, self._options = session.session, options.run_options
+        if options.tensor_connection:
+            # Its tensors are those of another graph, with the connections made.
+            self._session = session.session._connected(options.tensor_connection)
+            session = copy.copy(session)
+            session.graph, session._kinds = self._session.graph, RecentCache(_KEPT_KINDS)
+        self._feeds, self._handler = session.kind(*names)
         self._fetches = [session._tensor(name, "") for name in options.fetch]
 
     def run(self, request: Any, response: Any, step: Any) -> None:

@@ -10,11 +10,13 @@ from typing import Any
 
 from weft import proto
 from weft.distributed.flow import Flow, Path
+from weft.engine.dataflow import EXITS, MERGES
 from weft.framework import errors, graph_def
 from weft.framework.operation import Operation
 from weft.framework.tensor import Tensor
 from weft.framework.tensor_shape import TensorShape
 from weft.runtime.devices import Device
+from weft.runtime.regions import CERTAIN, UNCERTAIN
 from weft.runtime.rendezvous import key_of
 
 
@@ -144,7 +146,10 @@ class Partitioner:
                 level = max(level, at)
                 inputs.append("^" + text.partition(":")[0])
         self.level[op] = level
-        self._node(self._part(here), graph_def.node_def(op), device, inputs)
+        node = graph_def.node_def(op)
+        if op.type in MERGES or op.type in EXITS:
+            node.attr[CERTAIN].b = self._flow.is_certain(op._outputs[0])
+        self._node(self._part(here), node, device, inputs)
 
     def _node(self, part: Part, node: Any, device: Device, inputs: list[str]) -> None:
         del node.input[:]
@@ -161,6 +166,7 @@ class Partitioner:
             name = self._received[tensor, task] = f"_recv_{tensor._op._name}_{tensor._index}"
             node = part.graph_def.node.add(name=name, op="_Recv", device=self._first[task].name)
             node.attr["tensor_type"].type = tensor.dtype.base_dtype.enum
+            node.attr[UNCERTAIN].b = False
             _say_shape(node, tensor._dims)
             part.feeds[i] = self._ends(
                 node, tensor.name, self._first[task], self._first[task], True
@@ -283,6 +289,7 @@ class Partitioner:
         recv.attr["tensor_type"].type = enum
         _say_shape(recv, dims)
         recv.attr["_weft_level"].i = at
+        recv.attr[UNCERTAIN].b = not self._flow.is_certain(what)
         self._ends(recv, edge, device, to, False)
         if type(what) is not Tensor and not self._flow.is_certain(what):
             # Whether it is dead is told by what follows it, not by the Recv itself.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from typing import Any
 
@@ -175,6 +176,10 @@ class RemoteMaster:
         found = dict(wire.tensors_of(response, "tensor"))
         return [wire.owned(found[t.name]) for t in handler.tensors]
 
+    def make_callable(self, graph: Any, options: Any) -> RemoteCallable:
+        """Prepares a kind of step at the master."""
+        return RemoteCallable(self, graph, options)
+
     def begin_parts(self, graph: Any, handler: Fetches, feeds: list[Any]) -> str:
         """Begins a step that is run in parts, and returns its handle."""
         limit = self._limit()
@@ -186,6 +191,43 @@ class RemoteMaster:
             target=[op.name for op in handler.ops],
         )
         return self._call("PartialRunSetup", request, limit, graph).partial_run_handle
+
+
+class RemoteCallable:
+    """A kind of step that a master has prepared, and forgets when nobody here needs it any more."""
+
+    def __init__(self, master: RemoteMaster, graph: Any, options: Any):
+        self._master, self._graph, self._options = master, graph, options
+        self._session, self._handle = "", 0
+
+    def _prepare(self, limit: Limit) -> None:
+        self._master._send(self._graph, limit)
+        session = self._master._handle
+        if session != self._session:
+            request = proto.MakeCallableRequest(session_handle=session, options=self._options)
+            response = self._master._call("MakeCallable", request, limit, self._graph)
+            self._session, self._handle = session, response.handle
+
+    def __call__(self, feeds: list[tuple[Any, Any]], metadata: Any = None) -> list[Any]:
+        """Runs it on (type, value) of what it takes, and returns what it fetches."""
+        limit = self._master._limit(self._options.run_options)
+        self._prepare(limit)
+        request = proto.RunCallableRequest(session_handle=self._session, handle=self._handle)
+        for dtype, value in feeds:
+            wire.to_message(value, dtype, request.feed.add())
+        response = self._master._call("RunCallable", request, limit, self._graph)
+        if metadata is not None:
+            metadata.CopyFrom(response.metadata)
+        return [wire.owned(wire.from_message(tensor)) for tensor in response.fetch]
+
+    def __del__(self) -> None:
+        master = self._master
+        if self._session and self._session == master._handle and not master._closed:
+            request = proto.ReleaseCallableRequest(
+                session_handle=self._session, handle=self._handle
+            )
+            with contextlib.suppress(Exception):  # the interpreter may be going down
+                master._stub.tell("ReleaseCallable", request)
 
 
 _CLOSING_MS = 5000

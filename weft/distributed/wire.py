@@ -14,7 +14,7 @@ from weft.engine.cell import Cell
 from weft.engine.dataflow import DEAD
 from weft.engine.interpreter import NOT_THERE
 from weft.framework import dtypes, errors
-from weft.framework.tensor_proto import make_ndarray, make_tensor_proto
+from weft.framework.tensor_proto import make_ndarray, make_tensor_proto, read_only_array
 from weft.ops.flow.list_value import TensorList
 
 # Where the text of an error tells which node failed.
@@ -169,9 +169,7 @@ def from_message(message: Any) -> Any:
             for i, item in enumerate(found.flat):
                 found.flat[i] = variants.decode(item, from_message)
             return found if shape else found[()]
-        if size > _MOST_REPEATED and size > len(message.SerializeToString()):
-            raise ValueError(f"its {size} values are not in the message")
-        return make_ndarray(message)
+        return read_only_array(message)
     except (TypeError, ValueError) as e:
         raise errors.InvalidArgumentError(
             None, None, f"Cannot parse tensor from proto: {e}"
@@ -185,10 +183,6 @@ def owned(array: Any) -> Any:
     return array if array.flags.writeable else array.copy()
 
 
-# A message may say "this value, that many times": a few bytes must not take all memory.
-_MOST_REPEATED = 1 << 28
-
-
 def text_of(error: errors.OpError) -> str:
     """The text of an error, with the node that failed as TensorFlow's clients look for it."""
     op, message = error.op, error.message
@@ -200,8 +194,17 @@ def text_of(error: errors.OpError) -> str:
 def error_of(code: int, text: str, graph: Any) -> errors.OpError:
     """The error that a task has told of, with the operation that it names where the graph has it."""
     found = _NODE.search(text)
-    op = graph._ops.get(found.group(1)) if found is not None and graph is not None else None
+    op = _named(found.group(1), graph) if found is not None and graph is not None else None
     return errors.error_from_code(op.node_def if op is not None else None, op, text, code)
+
+
+def _named(name: str, graph: Any) -> Any:
+    """The operation of a name in a graph, or in a function of its."""
+    for part in (graph, *graph._functions.values()):
+        op = part._ops.get(name)
+        if op is not None:
+            return op
+    return None
 
 
 def as_op_error(error: BaseException) -> errors.OpError:

@@ -199,7 +199,7 @@ def tensor_from_proto(proto: Any) -> Any:
     dtype = dtypes.as_dtype(proto.dtype)
     if dtype.np is None:
         return TensorValue(proto)
-    array = tensor_proto.make_ndarray(proto)
+    array = tensor_proto.read_only_array(proto)
     array.setflags(write=False)
     return array
 
@@ -222,9 +222,27 @@ def to_public(value: Any) -> Any:
 def tensor_to_proto(array: np.ndarray) -> Any:
     from weft.framework import tensor_proto
 
+    values = array
+    if array.size >= _WORTH_A_LOOK and _is_one_value(array):
+        values = array.reshape(-1)[0]  # which is written once
     return tensor_proto.make_tensor_proto(
-        array, shape=array.shape, dtype=dtypes.as_dtype(array.dtype)
+        values, shape=array.shape, dtype=dtypes.as_dtype(array.dtype)
     )
+
+
+_WORTH_A_LOOK = 1024  # elements
+
+
+def _is_one_value(array: np.ndarray) -> bool:
+    """Whether all elements of an array have the same bytes."""
+    if not any(array.strides):
+        return True
+    if array.dtype.kind == "O" or not array.flags.c_contiguous:
+        return False
+    data = array.reshape(-1).view(np.uint8).reshape(array.size, -1)
+    if (data[:: max(1, len(data) // 64)] != data[0]).any():
+        return False
+    return bool((data == data[0]).all())
 
 
 def to_proto(value: Any) -> Any:

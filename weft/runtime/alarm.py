@@ -43,7 +43,7 @@ def after(seconds: float, function: Callable[..., Any], *args: Any) -> Alarm:
     """Calls a function, which must be quick, in some seconds."""
     global _thread, _waiting
     alarm = Alarm(function, args)
-    entry = (time.monotonic() + seconds, next(_numbers), alarm)
+    entry = (time.monotonic() + min(seconds, threading.TIMEOUT_MAX), next(_numbers), alarm)
     with _changed:
         if len(_waiting) >= _MANY and sum(e[2]._function is None for e in _waiting) > _MANY // 2:
             _waiting = [e for e in _waiting if e[2]._function is not None]
@@ -71,7 +71,9 @@ class Limit:
 
     def __init__(self, ms: int):
         self.ms = ms
-        self._end = time.monotonic() + ms / 1000 if ms > 0 else None
+        # A client may say any number; what waits takes none beyond this.
+        seconds = min(ms / 1000, threading.TIMEOUT_MAX)
+        self._end = time.monotonic() + seconds if ms > 0 else None
 
     def left(self) -> float | None:
         """The seconds that are left, or None where there is no limit; raises when there are none."""

@@ -152,7 +152,9 @@ def run(
     session._steps.add(step)
     alarm = _alarm(step, session, options)
     recorder = None
-    if options is not None and metadata is not None and options.trace_level:
+    plan.runs += 1
+    costs = metadata is not None and _measures_costs(plan, session._config)
+    if costs or (options is not None and metadata is not None and options.trace_level):
         recorder = Recorder()
     try:
         with np.errstate(all="ignore"):
@@ -168,8 +170,9 @@ def run(
     if metadata is not None:
         metadata.Clear()
         if recorder is not None:
-            recorder.fill(metadata)
-            if session._config is not None and session._config.graph_options.build_cost_model:
+            if options is not None and options.trace_level:
+                recorder.fill(metadata)
+            if costs:
                 recorder.fill_cost_graph(metadata, plan)
         if options is not None and options.output_partition_graphs:
             for graph in partition_graphs(plan):
@@ -267,6 +270,14 @@ def _alarm(step: Step, session: Any, options: Any) -> Alarm | None:
     if not ms and session._config is not None:
         ms = session._config.operation_timeout_in_ms
     return Limit(ms).alarm(step.cancel) if ms > 0 else None
+
+
+def _measures_costs(plan: Plan, config: Any) -> bool:
+    """Whether the run of a plan that has begun is one of those whose costs a session wants to know."""
+    if config is None or config.graph_options.build_cost_model <= 0:
+        return False
+    measured = plan.runs - config.graph_options.build_cost_model_after
+    return measured > 0 and measured % config.graph_options.build_cost_model == 0
 
 
 def _run_recorded(plan: Plan, values: list[Any], ctx: Any, recorder: Recorder) -> None:

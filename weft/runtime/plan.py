@@ -85,6 +85,7 @@ class Plan:
         self.fetch_slots = [self.slot_of[t] for t in fetches]
         self.feed_slots = [self.slot_of[t] for t in feeds]
         self.n_slots = len(self.slot_of)
+        self.runs = 0
         self.template: list[Any] | None = None
         self.epoch = -1
         self._dependencies: dict[Any, set[Any]] | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import threading
 import warnings
 from collections import namedtuple
@@ -23,6 +24,7 @@ from weft.runtime.functions import FunctionPrograms
 from weft.runtime.partial_run import PartialRun
 from weft.runtime.plan import Plan
 from weft.runtime.recent_cache import RecentCache
+from weft.runtime.rewired import rewired
 from weft.runtime.targets import find_target, reset_target
 
 DeviceAttributes = namedtuple(
@@ -230,17 +232,37 @@ class BaseSession:
     def _make_callable_from_options(self, callable_options: Any) -> Any:
         """Returns a function that runs what a CallableOptions message names, and gives a list of values."""
         options = callable_options
-        targets = [self._graph.get_operation_by_name(t) for t in options.target]
-        handler = Fetches(self._graph, [*options.fetch, *targets])
-        feeds = tuple(self._feed_tensor(name) for name in options.feed)
+        there = self._connected(options.tensor_connection) if options.tensor_connection else self
+        targets = [there._graph.get_operation_by_name(t) for t in options.target]
+        handler = Fetches(there._graph, [*options.fetch, *targets])
+        feeds = tuple(there._feed_tensor(name) for name in options.feed)
         run_options = options.run_options if options.HasField("run_options") else None
+        prepare = getattr(self._behind.master, "make_callable", None)
+        remote = prepare(self._graph, options) if prepare is not None else None
 
         def call(*values: Any, run_metadata: Any = None) -> Any:
+            if self._closed:
+                raise RuntimeError("Attempted to use a closed Session.")
+            if len(values) != len(feeds):
+                raise errors.InvalidArgumentError(
+                    None, None, f"{len(feeds)} values are to be fed, but {len(values)} came."
+                )
             arrays = [_feed_value(t, v) for t, v in zip(feeds, values)]
-            results = self._step(handler, feeds, arrays, run_options, run_metadata)
+            if remote is not None:
+                fed = [(t.dtype, value) for t, value in zip(feeds, arrays)]
+                return remote(fed, run_metadata)
+            results = there._step(handler, feeds, arrays, run_options, run_metadata)
             return handler.result(results)[: len(options.fetch)]
 
         return call
+
+    def _connected(self, connections: Any) -> BaseSession:
+        """This session, with a graph in which some tensors take the place of others."""
+        out = copy.copy(self)
+        out._graph = rewired(self._graph, connections)
+        out._functions = FunctionPrograms(out._graph)
+        out._plans, out._fetches = RecentCache(_KEPT_PLANS), RecentCache(_KEPT_PLANS)
+        return out
 
     def partial_run_setup(self, fetches: Any, feeds: Any = None) -> str:
         """Begins a step that is run in parts, and returns its handle."""

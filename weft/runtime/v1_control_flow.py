@@ -12,12 +12,13 @@ from collections.abc import Iterable
 from typing import Any
 
 from weft.engine import dataflow
-from weft.engine.dataflow import ENTERS, EXITS, MERGES, NEXTS, SWITCHES, Region, RegionOp
+from weft.engine.dataflow import ENTERS, EXITS, MERGES, NEXTS, SWITCHES
 from weft.framework import errors, registry
 from weft.framework.attributes import Func
 from weft.framework.operation import Operation
 from weft.framework.tensor import Tensor
 from weft.runtime.functions import CutFunction, in_order_of_creation
+from weft.runtime.regions import with_regions
 
 _numbers = itertools.count()
 
@@ -45,7 +46,7 @@ def replace(
     except NotOrdinary:
         pass
     if has_control_flow(ops):
-        ops = _with_region(graph, ops, fetches, targets, cut)
+        ops = with_regions(graph, ops, fetches, cut, in_order_of_creation)
     return ops
 
 
@@ -526,82 +527,3 @@ def _all_inputs(ops: Iterable[Operation]) -> Iterable[Tensor]:
 
 def _has_effects(ops: Iterable[Operation]) -> bool:
     return any(op._decl.stateful or any(a.is_ref for a in op._decl.signature.inputs) for op in ops)
-
-
-# -- what is left ---------------------------------------------------------------------------------------------
-
-
-def _with_region(
-    graph: Any,
-    ops: list[Operation],
-    fetches: list[Tensor],
-    targets: list[Operation],
-    cut: set[Tensor],
-) -> list[Operation]:
-    """The operations with those between control flow ops, and those that may not run, made one."""
-    source = {t: op for op in ops for t in op._outputs}
-    after: dict[Operation, list[Operation]] = {op: [] for op in ops}
-    before: dict[Operation, list[Operation]] = {op: [] for op in ops}
-    for op in ops:
-        for s in [source[t] for t in op._inputs if t not in cut and t in source]:
-            after[s].append(op)
-            before[op].append(s)
-        for c in op._control_inputs:
-            if c in after:
-                after[c].append(op)
-                before[op].append(c)
-    steering = [op for op in ops if op._decl.name in dataflow.OPS]
-    reached = _closure(steering, after)
-    leading = _closure(steering, before)
-    inside = {op for op in ops if op in reached and op in leading}
-    # What may not run at all belongs to it; a Merge ends that, as far as can be said without running.
-    stack = [op for op in steering if op._decl.name in SWITCHES]
-    while stack:
-        for op in after[stack.pop()]:
-            if op not in inside:
-                inside.add(op)
-                stack.append(op)
-    size = 0
-    while len(inside) > size:
-        size = len(inside)
-        # So do the transfers of its values: other tasks may wait for the one before they give the other.
-        led, follow = _closure(inside, before), _closure(inside, after)
-        inside |= {op for op in led if op.type in dataflow.RECEIVES}
-        inside |= {op for op in follow if op.type in dataflow.SENDS}
-        # So does what lies between two of its operations, which could not run before it nor after it.
-        inside = _closure(inside, after) & _closure(inside, before)
-    members = [op for op in in_order_of_creation(ops) if op in inside]
-    inputs: dict[Tensor, None] = {}
-    outputs: dict[Tensor, None] = {}
-    controls: dict[Operation, None] = {}
-    for op in members:
-        for t in op._inputs:
-            if t in cut or source.get(t) not in inside:
-                inputs.setdefault(t)
-        for c in op._control_inputs:
-            if c not in inside and c in after:
-                controls.setdefault(c)
-    wanted = set(fetches)
-    for op in ops:
-        if op not in inside:
-            for t in op._inputs:
-                if t not in cut and source.get(t) in inside:
-                    outputs.setdefault(t)
-    for t in fetches:
-        if t not in cut and source.get(t) in inside:
-            outputs.setdefault(t)
-    region = Region(members, list(inputs), list(outputs))
-    new = RegionOp(graph, region, list(controls), steering[0])
-    new.wanted = frozenset(wanted)
-    return [op for op in ops if op not in inside] + [new]
-
-
-def _closure(start: Iterable[Operation], edges: dict[Operation, list[Operation]]) -> set[Operation]:
-    found = set(start)
-    stack = list(start)
-    while stack:
-        for op in edges[stack.pop()]:
-            if op not in found:
-                found.add(op)
-                stack.append(op)
-    return found

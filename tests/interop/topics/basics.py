@@ -256,6 +256,55 @@ def callables(tf, sess):
         assert both([1.0])[1] == 2.0
 
 
+def prepared_callables(tf, sess):
+    """What a CallableOptions message names is prepared at the master, and tensors may be connected."""
+    if not hasattr(sess, "_make_callable_from_options"):
+        return
+    with tf.device(PS):
+        x = tf.placeholder(tf.float32, [2], name="taken")
+        other = tf.placeholder(tf.float32, [2], name="given")
+    with tf.device(WORKER):
+        y = tf.identity(x * 2.0, name="doubled")
+        tf.identity(other + 100.0, name="source")
+        tf.identity(tf.constant(b"w"), name="word")
+    pair = np.array([1.0, 2.0], "f")
+    options = _callable_options(tf)
+    options.feed.append("taken:0")
+    options.fetch.extend(["doubled:0", "source:0"])
+    options.feed.append("given:0")
+    call = sess._make_callable_from_options(options)
+    for _ in range(3):
+        given = call(pair, pair)
+        assert [g.tolist() for g in given] == [[2.0, 4.0], [101.0, 102.0]], given
+    options = _callable_options(tf)
+    options.feed.append("given:0")
+    options.fetch.append("doubled:0")
+    connection = options.tensor_connection.add()
+    connection.from_tensor, connection.to_tensor = "source:0", "taken:0"
+    call = sess._make_callable_from_options(options)
+    assert call(pair)[0].tolist() == [202.0, 204.0]
+    assert sess.run(y, {x: [1.0, 1.0]}).tolist() == [2.0, 2.0]
+    connection.from_tensor = "word:0"
+    try:
+        sess._make_callable_from_options(options)(pair)
+    except tf.errors.InvalidArgumentError:
+        pass
+    else:
+        raise AssertionError("connected a word with a number")
+
+
+def _callable_options(tf):
+    if hasattr(tf, "CallableOptions"):
+        return tf.CallableOptions()
+    if tf.__name__ == "weft":
+        from weft import proto
+
+        return proto.CallableOptions()
+    from tensorflow.core.protobuf import config_pb2
+
+    return config_pb2.CallableOptions()
+
+
 def traces(tf, sess):
     with tf.device(PS):
         x = tf.random_uniform([8, 8], name="there")

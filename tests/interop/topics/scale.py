@@ -124,6 +124,31 @@ def embeddings(tf, sess):
         assert changed.tolist() == [3, 50], (name, changed)
 
 
+def large_embeddings(tf, sess):
+    """10 MB on the parameter server, of which steps touch a few rows; how much crosses is counted elsewhere."""
+    rows = 40000
+    with tf.device(PS):
+        tables = [
+            tf.get_variable(
+                "large_table_%s" % kind,
+                shape=[rows, 32],
+                initializer=tf.ones_initializer(),
+                use_resource=kind == "r",
+            )
+            for kind in "nr"
+        ]
+    with tf.device(WORKER):
+        ids = tf.placeholder(tf.int32, [16])
+        loss = tf.add_n([tf.reduce_sum(tf.square(tf.nn.embedding_lookup(t, ids))) for t in tables])
+        train = tf.train.AdagradOptimizer(0.5).minimize(loss)
+        probed = [tf.nn.embedding_lookup(t, [7, 8, rows - 1])[:, 0] for t in tables]
+    sess.run(tf.global_variables_initializer())
+    for _ in range(20):
+        sess.run(train, {ids: np.arange(16) * 7})
+    for values in sess.run(probed):
+        assert values[0] < 0.9 and values[1] == values[2] == 1.0, values
+
+
 def a_saved_model_is_restored(tf, sess):
     import shutil
     import tempfile
