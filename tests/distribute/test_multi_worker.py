@@ -150,6 +150,40 @@ def test_workers_start_with_what_the_chief_has(monkeypatch, servers):
     assert mean == other_mean == 2
 
 
+def test_the_chief_saves_without_the_others(monkeypatch, servers, tmp_path):
+    cluster = cluster_of(worker=2)
+    workers = []
+    for i in range(2):
+        tell(monkeypatch, cluster, "worker", i)
+        strategy = tf.distribute.experimental.MultiWorkerMirroredStrategy()
+        config = strategy.update_config_proto(tf.ConfigProto())
+        server = servers(cluster, "worker", i, config)
+
+        def work(strategy=strategy, config=config, server=server, i=i):
+            with tf.Graph().as_default(), strategy.scope():
+
+                def replica_fn():
+                    x = tf.constant([[2.0 + 4 * i]])
+                    y = tf.layers.batch_normalization(x, training=True, momentum=0.5, name="bn")
+                    with tf.control_dependencies(tf.get_collection(tf.GraphKeys.UPDATE_OPS)):
+                        return tf.identity(y)
+
+                out = strategy.reduce("MEAN", strategy.experimental_run_v2(replica_fn), axis=None)
+                mean = next(v for v in tf.global_variables() if "moving_mean" in v.name)
+                saver = tf.train.Saver()
+                read = strategy.extended.read_var(mean)
+                with tf.Session(server.target, config=config) as session:
+                    session.run(tf.global_variables_initializer())
+                    session.run(out)
+                    path = saver.save(session, str(tmp_path / "model")) if i == 0 else None
+                    return path, session.run(read).tolist()
+
+        workers.append(work)
+    (path, mean), (_, other) = on_all(workers)
+    assert mean == other == [2.0]  # of 1 and 3, at all workers
+    assert tf.train.load_variable(path, "bn/moving_mean").tolist() == [1.0]  # the chief's
+
+
 def test_parameter_servers(monkeypatch, servers):
     cluster = cluster_of(ps=2, worker=2)
     for i in range(2):

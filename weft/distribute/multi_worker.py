@@ -13,7 +13,7 @@ from weft.distribute.cross_device import CrossDeviceOps, devices_of
 from weft.distribute.mirrored import MirroredExtended
 from weft.distribute.reduce_op import ReduceOp
 from weft.distribute.strategy import Strategy
-from weft.distribute.values import Mirrored
+from weft.distribute.values import DistributedValues, Mirrored, PerReplica
 from weft.framework import context, conversion
 from weft.framework.export import export
 from weft.framework.indexed_slices import IndexedSlices
@@ -197,18 +197,11 @@ class MultiWorkerExtended(MirroredExtended):
     # -- replicas --------------------------------------------------------------------------------------
 
     def _reduce_to(self, reduce_op: ReduceOp, value: Any, destinations: Any) -> Any:
-        if self._workers > 1 and not hasattr(value, "devices") and len(self._devices) == 1:
-            if isinstance(value, (int, float)) and value == 0:
-                return value
-            value = Mirrored(
-                self._devices,
-                [
-                    _dense(conversion.convert_to_tensor(value))
-                    if not isinstance(value, IndexedSlices)
-                    else _dense(value)
-                ],
-            )
-            return self._cross_device_ops.reduce(reduce_op, value, destinations)
+        is_zero = isinstance(value, (int, float)) and value == 0
+        if self._workers > 1 and len(self._devices) == 1 and not is_zero:
+            # What the one replica of each worker has is not grouped, and yet there are others.
+            if not isinstance(value, DistributedValues):
+                value = PerReplica(self._devices, [conversion.convert_to_tensor(value)])
         return super()._reduce_to(reduce_op, value, destinations)
 
     def _batch_reduce_to(self, reduce_op: ReduceOp, pairs: list[Any]) -> list[Any]:
