@@ -7,7 +7,7 @@ ARGS ?=
 .PHONY: help demo test soak lint format bench interop clean
 
 help:
-	@echo "make demo     train a small classifier on a part of MNIST, through a session"
+	@echo "make demo     train on a part of MNIST: in a session, then in a cluster of three processes"
 	@echo "make test     run the tests"
 	@echo "make soak     kill, cut and strain clusters for a quarter of an hour"
 	@echo "make lint     check style, types and who imports whom"
@@ -17,6 +17,8 @@ help:
 
 demo: $(VENV)/.ready
 	$(BIN)/weft run examples/mnist.py $(ARGS)
+	@echo "the same digits in a cluster: one parameter server, two workers"
+	$(BIN)/weft launch --ps 1 --workers 2 examples/mnist_cluster.py
 
 test: $(VENV)/.ready-dev
 	$(BIN)/python -m pytest -n 2 --timeout 120 --ignore tests/interop $(ARGS)

@@ -61,7 +61,7 @@ def test_a_chief_that_is_killed_while_it_saves(tmp_path):
     with Cluster(tmp_path, ps=1, worker=1) as cluster:
         cluster.start("ps")
         found = []
-        for sharded in (False, False, True, True):
+        for sharded in (False, True) * (5 if SOAK else 1):
             chief = cluster.start("worker", 0, sharded=sharded, **options)
             at = chief.next("session")
             if found:
@@ -139,7 +139,7 @@ def _until_reached(session, fetch):
             time.sleep(0.05)
 
 
-SOAK_SECONDS, KILLED_EVERY = (600.0, 20.0) if SOAK else (12.0, 3.0)
+SOAK_SECONDS, KILLED_EVERY = (600.0, 20.0) if SOAK else (11.0, 2.5)
 
 
 def test_soak(tmp_path):

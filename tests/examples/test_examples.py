@@ -83,6 +83,16 @@ def test_transformer():
     assert number(r"letters in their place: (\S+) %", run("transformer", "--steps", 100)) > 50
 
 
+def test_mnist_cluster():
+    command = [sys.executable, "-m", "weft", "launch", "--ps", "1", "--workers", "2"]
+    command += ["examples/mnist_cluster.py", "--steps", "400"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
+    assert done.returncode == 0, done.stderr
+    assert number(r"\[worker:0\] test accuracy: (\S+) %", done.stdout) > 88
+    steps = [int(n) for n in re.findall(r"trained (\d+) of the steps", done.stdout)]
+    assert len(steps) == 2 and 400 <= sum(steps) <= 402
+
+
 def test_mnist_replicas():
     printed = run("mnist_replicas", "--steps", 40)
     losses = course("loss", printed)

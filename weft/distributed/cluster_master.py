@@ -13,6 +13,7 @@ from weft.distributed import link_frames, rpc, traces, wire
 from weft.distributed.discovery import Discovery, held
 from weft.distributed.expansion import EXPANDABLE, Expansion
 from weft.distributed.flow import colocate
+from weft.distributed.life_watch import LifeWatch
 from weft.distributed.link_steps import CallerLinks
 from weft.distributed.partial_steps import PartialStep
 from weft.distributed.partition import Part, Partitioner, set_life, task_of
@@ -321,6 +322,8 @@ class _Run:
         self._cancels: list[Any] = []
         self._left = len(kind.parts)
         self._all_done = threading.Event()
+        if not self._left:  # nothing was asked for, or only what is fed
+            self._all_done.set()
         self._links: Any = None
         self._found: list[Any] = [None] * kind.fetches
 
@@ -352,6 +355,7 @@ class _Run:
         for i, source in self._kind.fed.items():
             self._found[i] = self._values[source]
         self._links = self._take_links()
+        watch = self._watch_links()
         try:
             self._begin(graph)
             if self._links is not None:
@@ -364,6 +368,8 @@ class _Run:
             self._all_done.wait(_ENDING_SECONDS)
         if self._links is not None:
             self._links.finish()
+        if watch is not None:
+            watch.cancel()
         for _, worker, _ in self._kind.parts:
             # Where all went well a worker of weft has nothing left, and knows it.
             if self._error is not None or not worker.is_weft:
@@ -398,6 +404,18 @@ class _Run:
                 found.add(task, pool)
         self._on_failure(lambda: found.interrupt(self._error))
         return found
+
+    def _watch_links(self) -> LifeWatch | None:
+        """What ends the run when a task falls silent at the other end of a link, which shows nothing of it."""
+        seconds = rpc.keepalive_seconds()
+        if self._links is None or not seconds:
+            return None
+        linked = [(p, w) for p, w, _ in self._kind.parts if self._links.carries(p.task)]
+
+        def gone(part: Part, e: errors.OpError) -> None:
+            self.cancel(self._told(e.error_code, wire.text_of(e), None, part))
+
+        return LifeWatch(seconds, linked, gone)
 
     def _start_linked(self, part: Part, handle: str, graph: Any) -> None:
         def done(frame: Any, error: Any) -> None:

@@ -179,6 +179,23 @@ class RemoteWorker:
         self._end_untold()
         return out
 
+    def ask_for_life(self, alive: Callable[[], Any], gone: Callable[[Exception], Any]) -> Any:
+        """Asks for a sign of life, for which a busy task has all the time that it wants: that its host or its
+        process says nothing at all is noticed by gRPC. Returns what gives up asking."""
+        future = self._stub.start("GetStatus", proto.GetStatusRequest())
+
+        def done(future: Any) -> None:
+            if future.cancelled():
+                return
+            error = future.exception()
+            if error is None:
+                alive()
+            else:
+                gone(rpc.error_of_call(error))
+
+        future.add_done_callback(done)
+        return future.cancel
+
     def is_later(self) -> bool:
         """Whether it numbers the frames of loops as later TensorFlows do."""
         if self._is_later is None:

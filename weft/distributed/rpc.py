@@ -42,11 +42,15 @@ _CHANNEL_OPTIONS = [
 ]
 
 
+def keepalive_seconds() -> float:
+    """After how long who says nothing is asked for a sign of life, and given up when none comes: a host that is
+    gone, or a cut network, closes no connection. 0 where nobody is."""
+    return max(0.0, float(os.environ.get("WEFT_KEEPALIVE_SECONDS", "30")))
+
+
 def _keepalive() -> list[tuple[str, int]]:
-    """Who says nothing for a while is asked for a sign of life, and given up when none comes: a host that is
-    gone, or a cut network, closes no connection."""
-    ms = int(float(os.environ.get("WEFT_KEEPALIVE_SECONDS", "30")) * 1000)
-    if ms <= 0:
+    ms = round(1000 * keepalive_seconds())
+    if not ms:
         return []
     # Both limits of time are needed: an answer to any ping is waited for, a minute if nothing else is said.
     return [

@@ -317,6 +317,8 @@ class _Wanted:
         given = config is not None and len(config.cluster_def.job) > 0
         self.cluster = config.cluster_def if given else master.server_def.cluster
         self.given = self.cluster if given else None
+        if given:
+            addresses.check_cluster(self.cluster)
         self.shared = (
             not given or config.experimental.share_session_state_in_clusterspec_propagation
         )
@@ -333,6 +335,12 @@ class _Wanted:
                 elif not covered(filters, task):
                     continue
                 self.tasks[task] = address
+        if not self.tasks:
+            raise errors.InvalidArgumentError(
+                None,
+                None,
+                "The cluster of the session has no task, or none that its device filters let through.",
+            )
 
 
 def covered(filters: Iterable[str], task: str) -> bool:

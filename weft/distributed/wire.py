@@ -14,7 +14,7 @@ from weft.engine.cell import Cell
 from weft.engine.dataflow import DEAD
 from weft.engine.interpreter import NOT_THERE
 from weft.framework import dtypes, errors
-from weft.framework.tensor_proto import make_ndarray, make_tensor_proto
+from weft.framework.tensor_proto import make_ndarray, make_tensor_proto, read_only_array
 from weft.ops.flow.list_value import TensorList
 
 # Where the text of an error tells which node failed.
@@ -169,9 +169,7 @@ def from_message(message: Any) -> Any:
             for i, item in enumerate(found.flat):
                 found.flat[i] = variants.decode(item, from_message)
             return found if shape else found[()]
-        if size > _MOST_REPEATED and size > len(message.SerializeToString()):
-            raise ValueError(f"its {size} values are not in the message")
-        return make_ndarray(message)
+        return read_only_array(message)
     except (TypeError, ValueError) as e:
         raise errors.InvalidArgumentError(
             None, None, f"Cannot parse tensor from proto: {e}"
@@ -183,10 +181,6 @@ def owned(array: Any) -> Any:
     if array.ndim == 0:
         return array[()]
     return array if array.flags.writeable else array.copy()
-
-
-# A message may say "this value, that many times": a few bytes must not take all memory.
-_MOST_REPEATED = 1 << 28
 
 
 def text_of(error: errors.OpError) -> str:

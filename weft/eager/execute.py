@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextvars
 import itertools
 import threading
+from collections.abc import MutableMapping
 from typing import Any
 
 import numpy as np
@@ -67,7 +68,7 @@ _MOST_COUNTERS = 4096  # ops with seeds of their own that are known at once
 _MOST_KINDS = 512  # of calls of one op
 
 
-def _make_room(table: dict[Any, Any], most: int = _MOST_COUNTERS) -> None:
+def _make_room(table: MutableMapping[Any, Any], most: int = _MOST_COUNTERS) -> None:
     """Forgets the older half of a table that is full: a program may give each call another attribute."""
     if len(table) >= most:
         for key in list(table)[: most // 2]:

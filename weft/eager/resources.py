@@ -18,6 +18,10 @@ UNIQUE = "/anonymous_"  # in names of resources that nobody finds again
 class EagerResources(ResourceStore):
     """The store of eager execution. A resource without a name of its own lives as long as its handle."""
 
+    def __init__(self) -> None:
+        super().__init__()
+        self.random = {}  # by operation and attributes: there is no graph that they would go with
+
     def get_or_create(self, kind: str, container: str, name: str, make: Callable[[], Any]) -> Any:
         if name == ANONYMOUS or UNIQUE in name:
             return make()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, MutableMapping
 from typing import Any
 
 import numpy as np
@@ -74,7 +74,7 @@ class Cell:
         return f"<cell {self.name}>"
 
 
-def random_cell(cells: dict[Any, Cell], op: Any, make: Callable[[], Any]) -> Cell:
+def random_cell(cells: MutableMapping[Any, Cell], op: Any, make: Callable[[], Any]) -> Cell:
     """The cell of an operation's random counter; `make` gives its first value."""
     cell = cells.get(op)
     if cell is None:

@@ -133,6 +133,13 @@ def _derefs(op: Operation) -> tuple[int, ...]:
     )
 
 
+def reference_positions(op: Operation) -> tuple[int, ...]:
+    """Positions of inputs that the kernel takes as references."""
+    if not any(t._dtype._is_ref_dtype for t in op._inputs):
+        return ()
+    return tuple(i for i, arg in enumerate(_flat_args(op)) if arg.is_ref)
+
+
 def _static_positions(op: Operation) -> tuple[int, ...]:
     static = op._decl.static
     names = static(op) if callable(static) else static

@@ -17,6 +17,7 @@ import numpy as np
 
 from weft.engine import tracing
 from weft.engine.cell import Cell, LocalCell
+from weft.engine.deferred_products import Product, defer
 from weft.engine.namespace import load_jax
 from weft.engine.program import Program
 from weft.engine.static_values import is_invariant
@@ -85,19 +86,49 @@ class _Body:
             leaves_out, self.out_tree = jax.tree.flatten((traced, new, self.ok))
             return [ctx.xp.asarray(v) for v in leaves_out]
 
-        closed = jax.make_jaxpr(run)(*flat)
+        self._closed = closed = jax.make_jaxpr(run)(*flat)
         self.avals = list(closed.out_avals)
         self._run = jaxpr_as_fun(closed)
         self._jax = jax
+        self.products: list[Product] = []
         # The tracers of the trace are gone; shapes and dtypes stay.
         self.specs = jax.tree.unflatten(self.out_tree, self.avals)
 
     def __call__(self, operands: list[Any]) -> tuple[list[Any], list[Any], Any]:
         """Runs it: (outputs, new values of the written cells, whether its conditions hold)."""
+        return self.run(operands)[:3]
+
+    def run(self, operands: list[Any]) -> tuple[list[Any], list[Any], Any, list[Any]]:
+        """As a call; the last result are the factors of products that are left for later."""
         leaves = self._run(*self._jax.tree.leaves(operands))
-        traced, new, ok = self._jax.tree.unflatten(self.out_tree, leaves)
+        n = len(self.avals)
+        traced, new, ok = self._jax.tree.unflatten(self.out_tree, leaves[:n])
         found = iter(traced)
-        return [next(found) if _is_traced(v) else v for v in self.outputs], new, ok
+        outputs = [next(found) if _is_traced(v) else v for v in self.outputs]
+        return outputs, new, ok, leaves[n:]
+
+    def defer_products(self, carried: list[Any], bound: int) -> None:
+        """Leaves sums of products over the iterations of a loop for after it."""
+        from jax.extend.core import jaxpr_as_fun
+
+        def places(values: list[Any]) -> list[int | None]:
+            """Where the leaf of each array is among those of all."""
+            found: list[int | None] = []
+            at = 0
+            for v in values:
+                found.append(None if isinstance(v, TracedList) or not _is_traced(v) else at)
+                at += len(self._jax.tree.leaves(v)) if _is_traced(v) else 0
+            return found
+
+        # The first output says whether the loop goes on.
+        pairs = zip(places(carried), places(self.outputs)[1:])
+        variables = {
+            start: (end, i)
+            for i, (start, end) in enumerate(pairs)
+            if start is not None and end is not None
+        }
+        self._closed, self.products = defer(self._closed, variables, bound)
+        self._run = jaxpr_as_fun(self._closed)
 
     def output_specs(self) -> list[Any]:
         """The outputs, with shapes and dtypes in place of traced arrays."""
@@ -318,10 +349,12 @@ def _run_loop(
         ctx.trip_bound = outer_bound
     written = list(cells)
     has_check = body.ok is not None
+    if bound is not None:
+        body.defer_products(carried, bound)
 
     def run(carry: Any) -> Any:
-        _, old, old_cells, _ = carry
-        outputs, new, ok = body([old, old_cells])
+        _, old, old_cells, _, (i, kept) = carry
+        outputs, new, ok, factors = body.run([old, old_cells])
         new_cells = dict(zip(body.written, new))
         out_cells = [_like(ctx, new_cells.get(c, v), v, c.name) for c, v in zip(written, old_cells)]
         going = xp.asarray(outputs[0]).reshape(())
@@ -329,7 +362,8 @@ def _run_loop(
             v.shaped_like(ctx, o) if isinstance(o, TracedList) else _strong(xp, v)
             for v, o in zip(outputs[1:], old)
         ]
-        return going, results, out_cells, [ok] if has_check else []
+        kept = [jax.lax.dynamic_update_index_in_dim(b, f, i, 0) for b, f in zip(kept, factors)]
+        return going, results, out_cells, [ok] if has_check else [], (i + 1, kept)
 
     def going(carry: Any) -> Any:
         return carry[0] & carry[3][0] if has_check else carry[0]
@@ -339,8 +373,11 @@ def _run_loop(
         carried,
         [cells[c] for c in written],
         [xp.asarray(True)] if has_check else [],
+        (np.int32(0), [b for p in body.products for b in p.buffers(xp, bound)]),  # type: ignore[arg-type]
     )
-    _, results, states, flag = jax.lax.while_loop(going, run, start)
+    _, results, states, flag, (_, kept) = jax.lax.while_loop(going, run, start)
+    for n, p in enumerate(body.products):
+        results[p.at] = results[p.at] + p.total((kept[2 * n], kept[2 * n + 1]))
     for cell, value in zip(written, states):
         if cell in body.written:
             ctx.write(cell, value)

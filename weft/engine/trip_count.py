@@ -26,6 +26,7 @@ def trip_bound(
     """The greatest number of iterations, and, where the number is exact, the last values of the variables
     that were counted along."""
     needed = _needed_variables(cond, body)
+    needed |= {i for i, a in enumerate(args) if i not in needed and _counts_alone(body, i, a)}
     known = {
         i: args[i]
         for i in needed
@@ -98,6 +99,16 @@ def _needed_variables(cond: Program, body: Program) -> set[int]:
                 found.add(j)
                 stack.append(j)
     return found
+
+
+def _counts_alone(body: Program, i: int, value: Any) -> bool:
+    """Whether a variable is a counter besides, as the one that the gradient of a loop goes by."""
+    return (
+        isinstance(value, np.ndarray)
+        and value.size == 1
+        and value.dtype.kind in "iu"
+        and _inputs_of(body, [body.outputs[i]]) == {i}
+    )
 
 
 def _producers(program: Program) -> dict[int, Node]:

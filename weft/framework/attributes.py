@@ -199,7 +199,7 @@ def tensor_from_proto(proto: Any) -> Any:
     dtype = dtypes.as_dtype(proto.dtype)
     if dtype.np is None:
         return TensorValue(proto)
-    array = tensor_proto.make_ndarray(proto)
+    array = tensor_proto.read_only_array(proto)
     array.setflags(write=False)
     return array
 

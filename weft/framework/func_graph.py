@@ -349,9 +349,11 @@ def init_scope() -> Iterator[None]:
             with context.outermost(depth, eager=True):
                 yield
             return
-        graph = graphs[-1]
-        while graph.building_function:
+        graph: Any = graphs[-1]
+        while graph is not None and graph.building_function:
             graph = graph.outer_graph
+        if graph is None:  # a program has said of its graph that it is a function's
+            graph = graphs[depth - 1] if depth else graphs[-1]
         with graph.as_default(), graph.control_dependencies(None):
             with graph.name_scope(scope + "/" if scope else None):
                 yield

@@ -74,6 +74,7 @@ class OpDecl:
         self.rows_kernel: Callable | None = None
         self.rows_inputs: frozenset[str] = frozenset()
         self.is_elementwise = False  # whether that is the kernel itself
+        self.rows_may_be_lists = False
         self.shape_rule: Callable | None = None
         self.gradient_rule: Callable | None = None
         self._signature: _signature.Signature | None = None
@@ -122,13 +123,15 @@ class OpDecl:
 
         return register
 
-    def rows(self, *inputs: str) -> Callable[[Callable], Callable]:
+    def rows(self, *inputs: str, lists: bool = False) -> Callable[[Callable], Callable]:
         """Registers a kernel for many runs at once, which differ in `inputs`: these come with an axis more, and so do
         the outputs go, or as a list of one for each run. Where it fails, in whatever words, runs are made one by one.
+        With `lists` inputs of different shapes may come as lists, too.
         """
 
         def register(kernel: Callable) -> Callable:
             self.rows_kernel, self.rows_inputs = kernel, frozenset(inputs)
+            self.rows_may_be_lists = lists
             return kernel
 
         return register

@@ -1,5 +1,6 @@
 """Tensors on the wire: `TensorProto` from an array and back, in TensorFlow's compact encodings."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -138,9 +139,22 @@ def make_ndarray(tensor: Any) -> np.ndarray:
     Strings become objects of type `bytes`; resources and variants, which NumPy has no type for,
     become objects of their message types.
     """
+    array = read_only_array(tensor)
+    return array if array.flags.writeable else array.copy()
+
+
+# A TensorProto may say "this value, that many times": a few bytes must not stand for all memory.
+MOST_REPEATED = 1 << 28
+
+
+def read_only_array(tensor: Any) -> np.ndarray:
+    """As `make_ndarray`, for who does not write to the array: a value that is repeated takes no more room than
+    one."""
     dtype = dtypes.as_dtype(tensor.dtype).base_dtype
     shape = [dim.size for dim in tensor.tensor_shape.dim]
-    size = int(np.prod(shape, dtype=np.int64))
+    size = math.prod(shape)
+    if min(shape, default=0) < 0:
+        raise ValueError(f"No tensor has the shape {shape}.")
     if tensor.tensor_content:
         return _from_content(tensor.tensor_content, dtype, size).reshape(shape)
     values = _from_values(tensor, dtype)
@@ -151,8 +165,17 @@ def make_ndarray(tensor: Any) -> np.ndarray:
         )
     if len(values) == size:
         return values.reshape(shape)
+    if size > MOST_REPEATED:
+        raise ValueError(
+            f"A TensorProto of shape {shape} has {len(values)} of its {size} values, which is too few: at most "
+            f"{MOST_REPEATED} are repeated."
+        )
     if len(values) == 0:
-        return _defaults(dtype, size).reshape(shape)
+        if dtype.np is None:
+            return _defaults(dtype, size).reshape(shape)
+        values = _defaults(dtype, 1)
+    if len(values) == 1:
+        return np.broadcast_to(values.reshape(()), shape)
     filled = np.empty(size, values.dtype)
     filled[: len(values)] = values
     filled[len(values) :] = values[-1]

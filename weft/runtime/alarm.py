@@ -31,7 +31,8 @@ class Alarm:
             function(*args)
 
 
-_MANY = 1000  # entries among which cancelled ones are looked for
+_MANY = 1000  # entries among which cancelled ones are looked for, at the least
+_many = _MANY
 
 _changed = threading.Condition()
 _waiting: list[tuple[float, int, Alarm]] = []
@@ -41,13 +42,14 @@ _thread: threading.Thread | None = None
 
 def after(seconds: float, function: Callable[..., Any], *args: Any) -> Alarm:
     """Calls a function, which must be quick, in some seconds."""
-    global _thread, _waiting
+    global _thread, _waiting, _many
     alarm = Alarm(function, args)
-    entry = (time.monotonic() + seconds, next(_numbers), alarm)
+    entry = (time.monotonic() + min(seconds, threading.TIMEOUT_MAX), next(_numbers), alarm)
     with _changed:
-        if len(_waiting) >= _MANY and sum(e[2]._function is None for e in _waiting) > _MANY // 2:
+        if len(_waiting) >= _many:
             _waiting = [e for e in _waiting if e[2]._function is not None]
             heapq.heapify(_waiting)
+            _many = max(_MANY, 2 * len(_waiting))
         heapq.heappush(_waiting, entry)
         if _thread is None or not _thread.is_alive():  # a fork has no threads
             _thread = threading.Thread(target=_watch, daemon=True, name="weft-alarm")
@@ -71,7 +73,9 @@ class Limit:
 
     def __init__(self, ms: int):
         self.ms = ms
-        self._end = time.monotonic() + ms / 1000 if ms > 0 else None
+        # A client may say any number; what waits takes none beyond this.
+        seconds = min(ms / 1000, threading.TIMEOUT_MAX)
+        self._end = time.monotonic() + seconds if ms > 0 else None
 
     def left(self) -> float | None:
         """The seconds that are left, or None where there is no limit; raises when there are none."""

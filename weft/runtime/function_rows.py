@@ -22,7 +22,7 @@ from weft.framework.func_graph import has_effect
 from weft.ops.datasets.block import OneByOne, as_column, row_of
 from weft.runtime import executor, segment
 from weft.runtime.devices import jax_device
-from weft.runtime.host_rows import HostRows, why_one_by_one
+from weft.runtime.host_rows import HostRows, NodeRows, the_same, why_one_by_one
 from weft.runtime.plan import Host
 from weft.runtime.segment import Segment
 
@@ -30,7 +30,8 @@ _MOST_SIZES = 4  # executables for one kind of rows, each with room for more of 
 _LEAST_ROOM = 16
 # Estimated microseconds of a call of a function for one row, beyond what its segments do.
 _CALL = 20.0
-_LEAST_PART = 20_000.0  # of the same: work that is worth a thread
+_LEAST_PART = 10_000.0  # of the same: work that is worth a thread,
+_LARGEST_BLOCK = 200_000.0  # and so much that somebody who waits or cancels would notice
 
 
 class FunctionRows:
@@ -93,9 +94,15 @@ class FunctionRows:
         finally:
             step.end()
         return [
-            values[slot] if slot in self._differing else _the_same(values[slot], count)
+            values[slot] if slot in self._differing else the_same(values[slot], count)
             for slot in plan.fetch_slots
         ]
+
+    @property
+    def most(self) -> int:
+        """How many rows are best called for at once, at most."""
+        work = sum(s.work for s in self._segments.values() if s.differs)
+        return max(1, int(_LARGEST_BLOCK / max(work, 1.0)))
 
     def parts(self, count: int, threads: int) -> int:
         """By how many threads so many rows are best shared, out of some; each then calls with a part of them."""
@@ -132,8 +139,10 @@ class FunctionRows:
                 return
             if (
                 rows.draws
-            ):  # by turns with other operations, so that each row draws as it would alone
+            ):  # takes turns with other operations, so that each row draws as it would alone
                 raise OneByOne
+            if rows.nodes.run(values, count, ctx):
+                return
         self._run_each(item, inputs, values, count, ctx)
 
     def _run_each(self, item: Any, inputs: Any, values: list[Any], count: int, ctx: Any) -> None:
@@ -160,14 +169,6 @@ def _restore(before: list[tuple[Cell, np.ndarray]]) -> None:
         cell.value = value
 
 
-def _the_same(value: Any, count: int) -> Any:
-    """A column whose rows are the same."""
-    (value,) = on_host([value])
-    if type(value) is np.ndarray:
-        return np.broadcast_to(value, (count, *value.shape))
-    return [value] * count
-
-
 class SegmentRows:
     """The loops over rows that a segment is compiled to, by what kind of rows they are."""
 
@@ -176,6 +177,7 @@ class SegmentRows:
         program = segment_.program
         self._differing = [i for i, slot in enumerate(segment_.inputs) if slot in differing]
         nodes = [n for n in program.nodes if n.decl.name != "Const"]
+        self.nodes = NodeRows(segment_, differing)
         self.draws = any(n.calls or has_effect(n.op) and n.decl.name != "Assert" for n in nodes)
         self.work = segment._PER_NODE * len(nodes) + sum(map(segment.estimate_node, nodes))
         self.cost = segment._COMPILE + segment._COMPILE_PER_NODE * len(nodes)

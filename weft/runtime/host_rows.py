@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 
 from weft.engine import interpreter
+from weft.engine.cell import on_host
 from weft.engine.program import Node
 from weft.framework.func_graph import has_effect
 from weft.framework.registry import wants_context
 from weft.framework.shape_inference import flatten_outputs, keyword_attrs
-from weft.ops.datasets.block import row_of
+from weft.ops.datasets.block import as_column, row_of
 
 _PYTHON = ("PyFunc", "EagerPyFunc", "PyFuncStateless")
 
@@ -79,7 +80,7 @@ class HostRows:
                 for i in self._columns:
                     row[i] = row_of(args[i], 0)
                 interpreter.recheck(node, row)
-            if all(type(c) is np.ndarray for c in columns):
+            if node.decl.rows_may_be_lists or all(type(c) is np.ndarray for c in columns):
                 if node.decl.is_elementwise and len({c.ndim for c in columns}) > 1:
                     return False
                 results = self._call(args, ctx)
@@ -111,3 +112,65 @@ class HostRows:
             [part.reshape(row.shape + part.shape[1:]) for part, row in zip(parts, rows)]
             for parts in (np.split(found, ends) for found in self._call(args, ctx))
         ]
+
+
+class NodeRows:
+    """What is compiled elsewhere, node by node on all rows: for rows that differ in shape, where nodes have forms for
+    these."""
+
+    def __init__(self, segment: Any, differing: set[int]):
+        self._segment, program = segment, segment.program
+        slots = {
+            slot for slot, source in zip(program.inputs, segment.inputs) if source in differing
+        }
+        self._nodes: list[tuple[Node, HostRows | None]] = []
+        for node in program.todo:
+            differs = not slots.isdisjoint(node.inputs)
+            self._nodes.append((node, HostRows(node, slots) if differs else None))
+            if differs:
+                slots.update(s for s in node.outputs if s >= 0)
+        self._differing = slots
+        self._is_there = any(rows is not None and rows.is_there for _, rows in self._nodes)
+
+    def run(self, values: list[Any], count: int, ctx: Any) -> bool:
+        """Runs it over a table of values; False where nothing would be gained."""
+        if not self._is_there:
+            return False
+        segment, program = self._segment, self._segment.program
+        table = program.table.copy()
+        for slot, source in zip(program.inputs, segment.inputs):
+            (table[slot],) = on_host([values[source]])
+        for node, rows in self._nodes:
+            if rows is None:
+                ctx.node = node
+                interpreter.run_node(node, table, ctx)
+            elif not rows.run(table, ctx):
+                run_each(node, table, self._differing, count, ctx)
+        for slot, source in zip(segment.outputs, program.outputs):
+            value = table[source]
+            values[slot] = value if source in self._differing else the_same(value, count)
+        return True
+
+
+def run_each(node: Node, values: list[Any], differing: set[int], count: int, ctx: Any) -> None:
+    """Runs a node row by row."""
+    table = values.copy()
+    found: dict[int, list[Any]] = {slot: [] for slot in node.outputs if slot >= 0}
+    columns = {slot: values[slot] for slot in node.inputs if slot in differing}
+    ctx.node = node
+    for i in range(count):
+        for slot, column in columns.items():
+            table[slot] = row_of(column, i)
+        interpreter.run_node(node, table, ctx)
+        for slot, rows in found.items():
+            rows.append(table[slot])
+    for slot, rows in found.items():
+        values[slot] = as_column(rows)
+
+
+def the_same(value: Any, count: int) -> Any:
+    """A column whose rows are the same."""
+    (value,) = on_host([value])
+    if type(value) is np.ndarray:
+        return np.broadcast_to(value, (count, *value.shape))
+    return [value] * count

@@ -16,6 +16,7 @@ from weft.framework.tensor import Tensor
 from weft.runtime import v1_control_flow
 from weft.runtime.devices import Device
 from weft.runtime.functions import in_order_of_creation
+from weft.runtime.late_reads import late_readers
 from weft.runtime.placement import place
 from weft.runtime.segment import Segment, can_compile
 
@@ -60,10 +61,6 @@ class Plan:
         self.source: dict[Operation, Operation] = {
             t._op: op for op in ops if type(op) is not Operation for t in op._outputs
         }
-        self.users: dict[Tensor, list[Operation]] = {}
-        for op in ops:
-            for t in op._inputs:
-                self.users.setdefault(t, []).append(op)
         self.compilable = {op: can_compile(op, functions) for op in ops}
         self.placed = place(ops, devices, soft_placement, self.compilable.__getitem__)
         # Where an operation computes, with others: the CPU devices of a process are the same CPU and memory.
@@ -71,6 +68,12 @@ class Plan:
         if len(devices) > 1:
             homes = _homes(devices)
             self.home = {op: homes.get(device, device) for op, device in self.placed.items()}
+        self._read_late(cut)
+        ops = self.ops
+        self.users: dict[Tensor, list[Operation]] = {}
+        for op in ops:
+            for t in op._inputs:
+                self.users.setdefault(t, []).append(op)
         # Where a step has one device its state has one owner, and that is the session's own.
         self.many_devices = any(d is not devices[0] for d in self.placed.values())
         # Slots are shared by the whole plan: feeds first.
@@ -89,6 +92,19 @@ class Plan:
         self.template: list[Any] | None = None
         self.epoch = -1
         self._dependencies: dict[Any, set[Any]] | None = None
+
+    def _read_late(self, cut: set[Tensor]) -> None:
+        """Puts operations that read variables when they run in the place of those that must."""
+        late = late_readers(self.ops, cut, self.home)
+        if not late:
+            return
+        self.ops = [late.get(op, op) for op in self.ops]
+        for op, reader in late.items():
+            self.compilable[reader] = self.compilable[op]
+            self.placed[reader] = self.placed[op]
+            if self.home is not self.placed:
+                self.home[reader] = self.home[op]
+            self.source.update(dict.fromkeys([op, *(t._op for t in op._outputs)], reader))
 
     def _slot(self, tensor: Tensor) -> int:
         return self.slot_of.setdefault(tensor, len(self.slot_of))

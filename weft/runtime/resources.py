@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+import weakref
+from collections.abc import Callable, MutableMapping
 from typing import Any
 
 from weft.engine.cell import restart
@@ -18,7 +19,8 @@ class ResourceStore:
         self.lock = threading.RLock()
         self._collectives = collectives
         self.epoch = 0  # grows when resources go away, so that plans look them up again
-        self.random: dict[Any, Any] = {}  # random counters by operation
+        # Random counters by operation: a server's store outlives the graphs that its clients bring.
+        self.random: MutableMapping[Any, Any] = weakref.WeakKeyDictionary()
         self._items: dict[tuple[str, str, str], Any] = {}
 
     @property
@@ -73,8 +75,9 @@ class ResourceStore:
     def restart_random(self, ops: set[Any]) -> None:
         """Has operations draw random numbers from the beginning."""
         with self.lock:
-            for op in ops & self.random.keys():
-                restart(self.random[op])
+            for op in ops:
+                if (counter := self.random.get(op)) is not None:
+                    restart(counter)
 
     def items(self) -> dict[tuple[str, str, str], Any]:
         with self.lock:

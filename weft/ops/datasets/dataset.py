@@ -6,6 +6,8 @@ the next element and raises `End` after the last. An error of one element leaves
 For whoever writes a walk: all that changes on the way belongs into its `Place`, nothing into variables around the
 function (no `nonlocal`), and walks over other datasets begin by `place.begin`. That is all that saving and restoring
 needs; see `saving.py`.
+
+A walk whose elements can be had together also gives blocks of them (`Walk.some`), to whoever needs many.
 """
 
 from __future__ import annotations

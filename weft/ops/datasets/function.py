@@ -84,7 +84,10 @@ class Function:
     def some(self, at: Place, most: int) -> tuple[Block, Block]:
         """The next elements and what the function makes of them, several if the function takes these at once."""
         if not at.waiting:
-            block = at.before.some(min(most, self._most) if self.takes_blocks else 1)
+            if self.takes_blocks:
+                block = at.before.some(min(most, self._most, self._rows.most))
+            else:
+                block = Block.of([at.before()])
             if block.count > 1:
                 try:
                     results = self._on_block(block)

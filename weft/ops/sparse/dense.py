@@ -66,6 +66,26 @@ def _(sparse_indices, output_shape, sparse_values, default_value, *, const):
     return const.shape("output_shape")
 
 
+@sparse_to_dense_op.rows("sparse_indices", "output_shape", "sparse_values", lists=True)
+def _(xp, sparse_indices, output_shape, sparse_values, default_value, *, validate_indices):
+    if output_shape.shape[1] != 1 or default_value.ndim or any(v.ndim != 1 for v in sparse_values):
+        raise NotImplementedError("only vectors")
+    sizes = output_shape[:, 0]
+    counts = np.fromiter(map(len, sparse_values), np.int64, len(sparse_values))
+    if any(i.shape not in ((n, 1), (n,)) for i, n in zip(sparse_indices, counts.tolist())):
+        raise NotImplementedError("only as many indices as values")
+    indices = np.concatenate([i.reshape(-1) for i in sparse_indices])
+    rows = np.repeat(np.arange(len(counts)), counts)
+    require_valid(xp, np.stack([rows, indices], 1), np.array([len(counts), sizes.max()]))
+    if (indices >= sizes[rows]).any():
+        raise NotImplementedError("out of bounds")
+    ends = np.cumsum(sizes)
+    dense = np.empty(int(ends[-1]), default_value.dtype)
+    dense[...] = default_value
+    dense[indices + np.repeat(ends - sizes, counts)] = np.concatenate(list(sparse_values))
+    return np.split(dense, ends[:-1])
+
+
 def _check_fits(indices: tuple, output_shape: tuple, values: tuple, default: tuple) -> None:
     if len(indices) > 2:
         refuse(f"sparse_indices should be a scalar, vector, or matrix, got shape {text(indices)}")
