@@ -164,3 +164,37 @@ def test_a_generator_whose_leaves_are_tuples_and_lists():
     types, shapes = {"a": tf.int32, "b": tf.int64}, {"a": [2], "b": [1, 1]}
     (row,) = walked(tf.data.Dataset.from_generator(rows, types, shapes))
     assert row["a"].tolist() == [1, 2] and row["b"].tolist() == [[3]]
+
+
+def test_an_element_that_fails_takes_its_turn_among_datasets_that_are_read_ahead():
+    def number(x):
+        return tf.strings.to_number(tf.gather(["0", "1", "x", "3"], x), tf.int64)
+
+    dataset = tf.data.Dataset.from_tensor_slices([1, 2, 3]).map(number)
+    dataset = dataset.apply(
+        experimental.parallel_interleave(lambda x: tf.data.Dataset.from_tensors(x).repeat(3), 2)
+    )
+    iterator = tf.data.make_initializable_iterator(dataset)
+    element, found = iterator.get_next(), []
+    with tf.Session() as session:
+        session.run(iterator.initializer)
+        while True:
+            try:
+                found.append(int(session.run(element)))
+            except tf.errors.InvalidArgumentError:
+                found.append("failed")
+            except tf.errors.OutOfRangeError:
+                break
+    assert found == [1, "failed", 1, 1, 3, 3, 3]
+
+
+def test_windows_and_batches_fail_only_for_what_is_in_them():
+    def number(x):
+        return tf.strings.to_number(tf.gather(["0", "x", "2", "3", "4"], x), tf.int64)
+
+    dataset = tf.data.Dataset.range(5).map(number)
+    windows = dataset.window(2, 2, 2, True).flat_map(lambda w: w.batch(2))
+    assert [x.tolist() for x in walked(windows)] == [[0, 2], [2, 4]]
+    batches = tf.data.Dataset.range(5).apply(experimental.map_and_batch(number, 2))
+    whole = batches.apply(experimental.ignore_errors())
+    assert [x.tolist() for x in walked(whole)] == [[2, 3], [4]]

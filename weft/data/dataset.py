@@ -113,7 +113,7 @@ class DatasetV2:
     # -- walking -------------------------------------------------------------------------------------
 
     def __iter__(self) -> EagerIterator:
-        if not tf.executing_eagerly():
+        if not tf.executing_eagerly() and not isinstance(tf.get_default_graph(), FuncGraph):
             raise RuntimeError(
                 "__iter__() is only supported inside of tf.function or when eager execution is enabled."
             )

@@ -6,7 +6,7 @@ import warnings
 from typing import Any
 
 import weft as tf
-from weft.data import checkpointing, structure
+from weft.data import checkpointing, optional, structure
 from weft.framework.export import export
 from weft.framework.tensor import Tensor
 from weft.framework.trackable import Trackable
@@ -115,12 +115,7 @@ class Iterator(Trackable):
 
     def get_next_as_optional(self) -> Any:
         """The next element, or nothing after the last."""
-        from weft.data.optional import OptionalImpl
-
-        variant = tf.raw_ops.IteratorGetNextAsOptional(
-            iterator=self._iterator_resource, **structure.attributes(self._element_spec)
-        )
-        return OptionalImpl(variant, self._element_spec)
+        return optional.following(self._iterator_resource, self._element_spec)
 
     def string_handle(self, name: str | None = None) -> Tensor:
         """A name for the iterator, to be fed to one that was made `from_string_handle`."""
@@ -151,14 +146,19 @@ class Iterator(Trackable):
 
 
 class EagerIterator(Trackable):
-    """A place in a dataset under eager execution: a Python iterator."""
+    """A place in a dataset under eager execution, or within a function: a Python iterator."""
 
     def __init__(self, dataset: Any):
         self._element_spec = dataset.element_spec
         attributes = structure.attributes(self._element_spec)
         self._iterator_resource = tf.raw_ops.AnonymousIterator(**attributes)
         self._dataset = dataset
-        tf.raw_ops.MakeIterator(dataset=dataset._variant_tensor, iterator=self._iterator_resource)
+        begin = tf.raw_ops.MakeIterator(
+            dataset=dataset._variant_tensor, iterator=self._iterator_resource
+        )
+        if not tf.executing_eagerly():
+            with tf.control_dependencies([begin]):
+                self._iterator_resource = tf.identity(self._iterator_resource)
 
     def __iter__(self) -> EagerIterator:
         return self
@@ -180,6 +180,10 @@ class EagerIterator(Trackable):
     def get_next(self, name: str | None = None) -> Any:
         """The next element; OutOfRangeError after the last."""
         return self._next_internal()
+
+    def get_next_as_optional(self) -> Any:
+        """The next element, or nothing after the last."""
+        return optional.following(self._iterator_resource, self._element_spec)
 
     @property
     def element_spec(self) -> Any:

@@ -116,9 +116,12 @@ class OptionalStructure(TypeSpec):
 @export("data.experimental.get_next_as_optional")
 def get_next_as_optional(iterator: Any) -> Optional:
     """The next element of an iterator, or nothing after the last."""
-    if hasattr(iterator, "get_next_as_optional"):
-        return iterator.get_next_as_optional()
+    return iterator.get_next_as_optional()
+
+
+def following(iterator_resource: Any, element_spec: Any) -> Optional:
+    """The next element of the iterator behind a handle."""
     variant = tf.raw_ops.IteratorGetNextAsOptional(
-        iterator=iterator._iterator_resource, **structure.attributes(iterator.element_spec)
+        iterator=iterator_resource, **structure.attributes(element_spec)
     )
-    return OptionalImpl(variant, iterator.element_spec)
+    return OptionalImpl(variant, element_spec)

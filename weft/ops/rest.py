@@ -16,6 +16,7 @@ import weft.ops.datasets.hints
 import weft.ops.datasets.interleaving
 import weft.ops.datasets.iterators
 import weft.ops.datasets.mapping
+import weft.ops.datasets.multi_device
 import weft.ops.datasets.selection
 import weft.ops.datasets.sources
 import weft.ops.datasets.sql

@@ -394,6 +394,26 @@ def side_by_side(g):
     yield cardinalities(g, after, beside)
 
 
+@declare("AnonymousRandomSeedGenerator", "DeleteRandomSeedGenerator", "ShuffleDatasetV2")
+def shuffled_by_a_generator_of_seeds(g):
+    generator, deleter = g.raw.AnonymousRandomSeedGenerator(seed=int64(g, 7), seed2=int64(g, 11))
+    made = g.raw.ShuffleDatasetV2(
+        input_dataset=numbers(g, 9),
+        buffer_size=int64(g, 4),
+        seed_generator=generator,
+        **scalars(g).attrs,
+    )
+    twice = g.raw.RepeatDataset(input_dataset=made, count=int64(g, 2), **scalars(g).attrs)
+    it = g.raw.IteratorV2(shared_name=g.fresh_name(), container="", **scalars(g).attrs)
+    with g.tf.control_dependencies([g.raw.MakeIterator(dataset=twice, iterator=it)]):
+        gone = g.raw.DeleteRandomSeedGenerator(handle=generator, deleter=deleter)
+    yield g.run(gone)
+    following = g.raw.IteratorGetNext(iterator=it, **scalars(g).attrs)
+    for _ in range(18):
+        yield g.run(*following)
+    yield g.run(*following, error="OutOfRangeError")
+
+
 @declare("ShuffleDataset")
 def shuffled(g):
     for buffer, reshuffle in ((1, True), (3, True), (20, True), (4, False)):
@@ -1160,6 +1180,74 @@ def saved_iterators(g):
         yield g.run(*second)
     yield g.run(*second, error="OutOfRangeError")
     yield g.run(*first)
+
+
+@declare(
+    "MultiDeviceIterator",
+    "MultiDeviceIteratorInit",
+    "MultiDeviceIteratorGetNextFromShard",
+    "MultiDeviceIteratorToStringHandle",
+    "MultiDeviceIteratorFromStringHandle",
+)
+def elements_for_several_devices(g):
+    raw, attrs = g.raw, scalars(g).attrs
+    it = raw.MultiDeviceIterator(
+        devices=["/cpu:0", "/cpu:0"], shared_name=g.fresh_name(), container="", **attrs
+    )
+    begin = raw.MultiDeviceIteratorInit(
+        dataset=numbers(g, 5), multi_device_iterator=it, max_buffer_size=int64(g, 1)
+    )
+    handle = raw.MultiDeviceIteratorToStringHandle(multi_device_iterator=it)
+    again = raw.MultiDeviceIteratorFromStringHandle(string_handle=handle, **attrs)
+
+    def following(it, shard, incarnation):
+        return raw.MultiDeviceIteratorGetNextFromShard(
+            multi_device_iterator=it,
+            shard_num=g.feed(shard, "int32"),
+            incarnation_id=int64(g, incarnation),
+            **attrs,
+        )
+
+    yield g.run(begin)
+    yield g.run(*following(it, 0, 1))
+    yield g.run(*following(again, 1, 1))
+    yield g.run(*following(it, 1, 1))
+    yield g.run(*following(it, 0, 1))
+    yield g.run(*following(it, 0, 1))
+    for shard in (0, 1):
+        yield g.run(*following(it, shard, 1), error="OutOfRangeError")
+    yield g.run(begin)
+    yield g.run(*following(it, 0, 1), error="InvalidArgumentError")
+    yield g.run(*following(it, 0, 2))
+
+
+@declare("AnonymousMultiDeviceIterator", "DeleteMultiDeviceIterator")
+def anonymous_elements_for_several_devices(g):
+    raw, attrs = g.raw, scalars(g).attrs
+    it, deleter = raw.AnonymousMultiDeviceIterator(devices=["/cpu:0"], **attrs)
+    begin = raw.MultiDeviceIteratorInit(
+        dataset=numbers(g, 5), multi_device_iterator=it, max_buffer_size=int64(g, 1)
+    )
+    following = raw.MultiDeviceIteratorGetNextFromShard(
+        multi_device_iterator=it, shard_num=g.feed(0, "int32"), incarnation_id=begin, **attrs
+    )
+    with g.tf.control_dependencies(following):
+        gone = raw.DeleteMultiDeviceIterator(
+            multi_device_iterator=it, iterators=[], deleter=deleter
+        )
+    yield g.run(*(list(following) + [gone]))
+
+
+@for_both_forms("ChooseFastestDataset")
+def any_of_several(g, call):
+    made = call(
+        "ChooseFastestDataset",
+        input_datasets=[numbers(g, 3), numbers(g, 3)],
+        num_experiments=1,
+        **scalars(g).attrs,
+    )
+    for step in scalars(g).walk(made, 3):
+        yield step
 
 
 @declare("IteratorToStringHandle", "IteratorFromStringHandle", "IteratorFromStringHandleV2")

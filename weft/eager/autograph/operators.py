@@ -377,7 +377,7 @@ def for_stmt(
     symbol_names: tuple,
     opts: Any,
 ) -> None:
-    """`for`: a loop of the graph over the first axis of a symbolic tensor, or over a data set."""
+    """`for`: a loop of the graph over the first axis of a symbolic tensor, a data set, or what an iterator has left."""
     if is_symbolic(iter_):
         _for_tensor(
             conversion.convert_to_tensor(iter_),
@@ -394,7 +394,13 @@ def for_stmt(
         and hasattr(iter_, "reduce")
         and not context.executing_eagerly()
     ):
-        _for_dataset(iter_, extra_test, body, get_state, set_state, symbol_names)
+        if extra_test is None:
+            _for_dataset(iter_, body, get_state, set_state, symbol_names)
+        else:
+            _for_iterator(iter(iter_), extra_test, body, get_state, set_state, symbol_names, opts)
+        return
+    if hasattr(iter_, "get_next_as_optional") and not context.executing_eagerly():
+        _for_iterator(iter_, extra_test, body, get_state, set_state, symbol_names, opts)
         return
     if extra_test is None:
         for target in iter_:
@@ -454,19 +460,60 @@ def _for_tensor(
     _loop(test, step, get, set_, ("position of the loop", *names), opts)
 
 
-def _for_dataset(
-    dataset: Any,
+def _for_iterator(
+    iterator: Any,
     extra_test: Callable | None,
     body: Callable,
     get_state: Callable,
     set_state: Callable,
     names: tuple,
+    opts: Any,
 ) -> None:
-    if extra_test is not None:
-        raise ValueError(
-            "A loop over a data set with `break` or `return` cannot become part of a graph: use take_while, or leave "
-            "it out of the function."
-        )
+    """A loop over elements, each of which is taken from the iterator only when the loop goes on to it."""
+    first = iterator.get_next_as_optional()
+    following: list[Any] = [first._variant_tensor]
+
+    def optional() -> Any:
+        return first._nest_from_components([following[0]])
+
+    def test() -> Any:
+        there = optional().has_value()
+        if extra_test is None:
+            return there
+        more = extra_test()
+        if is_symbolic(more):
+            return registry.get("LogicalAnd")(there, more)
+        return there if more else conversion.convert_to_tensor(False)
+
+    def take() -> Any:
+        return iterator.get_next_as_optional()._variant_tensor
+
+    def step() -> None:
+        body(optional().get_value())
+        more = True if extra_test is None else extra_test()
+        none = registry.get("OptionalNone")
+        if is_symbolic(more):
+            following[0] = tf_cond(_scalar(more), take, none)
+        else:
+            following[0] = take() if more else none()
+
+    def get() -> tuple:
+        return (following[0], *get_state())
+
+    def set_(values: tuple) -> None:
+        following[0] = values[0]
+        set_state(values[1:])
+
+    _loop(test, step, get, set_, ("element of the loop", *names), opts)
+
+
+def _for_dataset(
+    dataset: Any,
+    body: Callable,
+    get_state: Callable,
+    set_state: Callable,
+    names: tuple,
+) -> None:
     before = get_state()
     start = _leaves(before)
     loose = [x for x in start if not isinstance(x, _Placeless)] or [conversion.convert_to_tensor(0)]

@@ -145,6 +145,17 @@ def assert_next_dataset(ctx, input_dataset, transformations):
     return Dataset(walk, source.cardinality, "AssertNextDataset")
 
 
+@dataset_op(
+    "ChooseFastestDataset",
+    "input_datasets: N*variant",
+    "N: int >= 2; num_experiments: int",
+    old=True,
+)
+def choose_fastest_dataset(ctx, input_datasets):
+    """The elements of any of several datasets that have the same: of the first."""
+    return _told(as_dataset(input_datasets[0]), lambda run: None)
+
+
 @dataset_op("IgnoreErrorsDataset", "input_dataset: variant", old=True)
 def ignore_errors_dataset(ctx, input_dataset):
     """The elements that could be made; those that could not are passed over."""

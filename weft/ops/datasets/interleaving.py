@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from weft.framework import errors
+from weft.ops.datasets.batching import of_rows
 from weft.ops.datasets.block import Block
 from weft.ops.datasets.dataset import (
     UNKNOWN,
@@ -47,6 +48,9 @@ def flat_map_dataset(ctx, input_dataset, other_arguments, *, f):
         return Walk.of_blocks(several, at)
 
     return Dataset(walk, UNKNOWN, "FlatMapDataset")
+
+
+_NOTHING = 1  # the number of a source without elements
 
 
 def _interleaved(
@@ -108,7 +112,8 @@ def _interleaved(
                     at.before = None
                     return []
                 except errors.OpError:
-                    if wrap is not None:  # one that is read ahead has had its turn with that
+                    if wrap is not None:  # as if it were the only element of a dataset
+                        at.walks[at.turn] = at.begin(_NOTHING)
                         go_on(at)
                     raise
                 at.walks[at.turn], at.taken = current, 0
@@ -132,7 +137,7 @@ def _interleaved(
 
             return walk
 
-        at = Place(run, source.walk, made=begin)
+        at = Place(run, source.walk, of_rows([]).walk, made=begin)
         at.before, at.walks, at.turn, at.taken = at.begin(), [None] * cycle, 0, 0
         at.rows = [[] for _ in range(cycle)]
         return Walk.of_blocks(several, at)

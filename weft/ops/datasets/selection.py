@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from weft.framework import errors
+from weft.framework.registry import op
 from weft.ops.datasets.block import Block, Element, Waiting
 from weft.ops.datasets.dataset import (
     INFINITE,
@@ -25,6 +26,7 @@ from weft.ops.datasets.dataset import (
     scaled,
 )
 from weft.ops.datasets.sources import seeds_of
+from weft.ops.queues.handles import held
 from weft.ops.random.word_stream import RandomWords
 
 _MOST_EPOCHS_IN_BUFFER = 3
@@ -417,16 +419,65 @@ def shuffle_dataset(ctx, input_dataset, buffer_size, seed, seed2, *, reshuffle_e
     """The elements in random order, in another one in each walk if that is wanted."""
     seeds = seeds_of(seed, seed2)
     of_walks = RandomWords(ctx.xp, *seeds)
+    if reshuffle_each_iteration:
+        return _of_seeds(ctx, input_dataset, buffer_size, of_walks)
+    return _in_an_order(
+        input_dataset, buffer_size, lambda: RandomWords(ctx.xp, *seeds), of_walks=of_walks
+    )
 
-    def words() -> RandomWords:
-        if not reshuffle_each_iteration:
-            return RandomWords(ctx.xp, *seeds)
-        return RandomWords(ctx.xp, of_walks.next(), of_walks.next())
 
+def _of_seeds(ctx: Any, input_dataset: Any, buffer_size: Any, of_walks: RandomWords) -> Dataset:
+    """Each walk in an order of its own, whose seeds are the next two words."""
+    return _in_an_order(
+        input_dataset,
+        buffer_size,
+        lambda: RandomWords(ctx.xp, of_walks.next(), of_walks.next()),
+        of_walks=of_walks,
+    )
+
+
+def _in_an_order(
+    input_dataset: Any, buffer_size: Any, words: Callable[[], RandomWords], **shared: Any
+) -> Dataset:
     source, size = as_dataset(input_dataset), int(buffer_size)
     if source.rows is not None and size > 0:
-        return _shuffled_rows(source, size, words, of_walks=of_walks)
-    return _shuffled(source, size, 1, words, "ShuffleDataset", of_walks=of_walks)
+        return _shuffled_rows(source, size, words, **shared)
+    return _shuffled(source, size, 1, words, "ShuffleDataset", **shared)
+
+
+@op(
+    "AnonymousRandomSeedGenerator",
+    "seed: int64, seed2: int64 -> handle: resource, deleter: variant",
+    host=True,
+    stateful=True,
+)
+def anonymous_random_seed_generator(ctx, seed, seed2):
+    """A stream of words that several datasets take their seeds from, and what deletes it."""
+    words = RandomWords(ctx.xp, *seeds_of(seed, seed2))
+    return words, words
+
+
+@op("DeleteRandomSeedGenerator", "handle: resource, deleter: variant", host=True, stateful=True)
+def delete_random_seed_generator(ctx, handle, deleter):
+    """Forgets a stream of words: nothing is to be done, it goes with those who have it."""
+
+
+anonymous_random_seed_generator.shape(lambda *inputs: [(), ()])
+delete_random_seed_generator.shape(lambda *inputs: [])
+for _decl in (anonymous_random_seed_generator, delete_random_seed_generator):
+    _decl.not_differentiable()
+
+
+@dataset_op(
+    "ShuffleDatasetV2",
+    "input_dataset: variant, buffer_size: int64, seed_generator: resource",
+    stateful=True,
+)
+def shuffle_dataset_v2(ctx, input_dataset, buffer_size, seed_generator):
+    """The elements in random order, in another one in each walk, whose seeds a stream of words gives."""
+    dataset = _of_seeds(ctx, input_dataset, buffer_size, held(seed_generator, RandomWords))
+    dataset.shares = "its random seed generator"
+    return dataset
 
 
 @dataset_op(
