@@ -159,6 +159,12 @@ def test_effects_are_not_called_on_rows(session):
             adding.at_once(3)
         assert session.run(counter) == 0
         reading = Called(session, lambda i: counter + i, NUMBERS)
+        later = tf.get_variable("later", initializer=np.int64(4), use_resource=True)
+        waiting = Called(session, lambda i: later * i, NUMBERS)
+        with pytest.raises(OneByOne):
+            waiting.at_once(3)
+        session.run(later.initializer)
+        same(waiting.at_once(3), [[0], [4], [8]])
         same(reading.at_once(3), [[0], [1], [2]])
         session.run(counter.assign(5))
         same(reading.at_once(3), [[5], [6], [7]])

@@ -26,8 +26,7 @@ from weft.runtime.host_rows import HostRows, NodeRows, the_same, why_one_by_one
 from weft.runtime.plan import Host
 from weft.runtime.segment import Segment
 
-_MOST_SIZES = 4  # executables for one kind of rows, each with room for more of them
-_LEAST_ROOM = 16
+_LEAST_ROOM = 16  # rows; the executables for one kind of them have room for more and more
 # Estimated microseconds of a call of a function for one row, beyond what its segments do.
 _CALL = 20.0
 _LEAST_PART = 10_000.0  # of the same: work that is worth a thread,
@@ -222,7 +221,11 @@ class SegmentRows:
         if executable is None:
             return False
         before += [(cell, np.array(cell.value)) for cell in executable.writes]
-        outputs = executable.run([a for i, a in enumerate(args) if i not in known], count)
+        try:
+            outputs = executable.run([a for i, a in enumerate(args) if i not in known], count)
+        except (CannotCompile, TypeError, ValueError):  # as it was traced: nothing has run
+            self._refused = True
+            return False
         for slot, value in zip(segment_.outputs, outputs):
             values[slot] = value
         return True
@@ -273,7 +276,7 @@ class SegmentRows:
         )
         try:
             executable.prepare([args[i] for i in positions])
-        except (CannotCompile, CannotRun):
+        except CannotCompile:
             self._refused = True
             return None
         counters = set(ctx.resources.random.values())
