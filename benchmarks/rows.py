@@ -36,6 +36,7 @@ def _row(name, title, work, unit, *bounds, jax=False) -> Row:
     return Row(name, title, module, metric, unit, bounds, jax)
 
 
+_SAME = Bound(1.0)
 _RATE = Bound(1 / 1.2)  # 1.2 times the steps a second
 
 ROWS = (
@@ -84,6 +85,8 @@ ROWS = (
     _row("sync_small", "the same synchronous, small", "cluster:sync_small.step", "ms", _RATE),
     _row("sync_large", "the same synchronous, large", "cluster:sync_large.step", "ms", _RATE),
     _row("remote_op", "a tiny op on a remote task", "cluster:transfers.tiny", "µs", Bound(1.0)),
+    _row("push_tf", "64 MB to a variable of TensorFlow", "cluster:transfers_tf.push", "ms", _SAME),
+    _row("pull_tf", "64 MB from there", "cluster:transfers_tf.pull", "ms", _SAME),
     _row("push", "64 MB to a remote variable", "cluster:transfers.push", "ms", Bound(0.5)),
     _row("pull", "64 MB from a remote variable", "cluster:transfers.pull", "ms", Bound(0.5)),
     _row(

@@ -27,6 +27,7 @@ WORK = {
     "sync_small": 2,
     "sync_large": 2,
     "transfers": 1,
+    "transfers_tf": 1,  # of weft's worker with a parameter server of the later TensorFlow
 }
 WARM, WINDOW, WINDOWS = 2.0, 0.5, 8
 
@@ -40,7 +41,9 @@ def measure(implementation, work):
     try:
         for job in ("ps", "worker"):
             for index in range(len(cluster[job])):
-                tasks.append(_task(implementation, job, index, cluster, work))
+                mixed = work == "transfers_tf" and implementation == "weft"
+                of = "tf2" if mixed and job == "ps" else implementation
+                tasks.append(_task(of, job, index, cluster, work, of == implementation))
         out = tasks[1].stdout.read()  # of the chief, whose figures count
         if tasks[1].wait():
             raise RuntimeError("the chief of %s has failed" % work)
@@ -62,10 +65,14 @@ def _ports(count):
     return ports
 
 
-def _task(implementation, job, index, cluster, work):
+def _task(implementation, job, index, cluster, work, own):
     here = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    paths = [here, os.environ.get("PYTHONPATH", "")]
-    command = [sys.executable, "-m", "work.cluster", implementation, job, str(index)]
+    paths, python = [here, os.environ.get("PYTHONPATH", "")], sys.executable
+    if not own:
+        from tools import peers
+
+        paths, python = [here], peers.interpreter(implementation)
+    command = [python, "-m", "work.cluster", implementation, job, str(index)]
     chief = job == "worker" and not index
     return subprocess.Popen(
         [*command, json.dumps(cluster), work],
@@ -88,7 +95,7 @@ def task(implementation, job, index, cluster, work):
     server = tf.train.Server(cluster, job, index)
     if job == "ps":
         server.join()
-    elif work == "transfers":
+    elif work.startswith("transfers"):
         print(json.dumps(_transfers(tf, server)))
     else:
         _train(tf, server, cluster, index, work)

@@ -2,7 +2,10 @@
 
 import os
 import select
+import signal
 import socket
+import subprocess
+import sys
 import threading
 import time
 
@@ -12,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import weft as tf
+from tests.distributed.clusters import free_ports
 from tests.distributed.test_cluster import Cluster
 from weft.distributed import link_frames, links
 from weft.distributed.links import HungUp, Link
@@ -202,6 +206,24 @@ def test_a_failed_or_late_step_leaves_no_link_and_no_thread(cluster, place):
         assert _threads() <= before + 2
 
 
+def test_a_step_that_fails_at_the_other_end_leaves_its_link(cluster):
+    with tf.device("/job:ps"):
+        bad = tf.check_numerics(tf.placeholder_with_default(np.nan, []), "no")
+        v = tf.get_variable("v", initializer=np.ones((300, 300), "f4"))
+    with tf.device("/job:worker"):
+        y = bad + 1.0
+        update = v.assign_add(v * 1.0)
+    with tf.Session(cluster.target("worker", 0)) as sess:
+        sess.run(v.initializer)
+        for _ in range(5):
+            with pytest.raises(tf.errors.InvalidArgumentError, match="no"):
+                sess.run(y)
+            with pytest.raises(tf.errors.InvalidArgumentError, match="no"):
+                sess.run([update.op, bad])
+            assert np.isfinite(sess.run(v)).all()
+        assert len(_idle_links(cluster)) == 1
+
+
 def test_a_server_that_stops_in_a_step_makes_it_unavailable(cluster):
     with tf.device("/job:ps"):
         q = tf.FIFOQueue(1, tf.float32)
@@ -239,3 +261,35 @@ def test_a_stranger_is_not_served(cluster):
         y = tf.constant(1.0) + 1.0
     with tf.Session(cluster.target("worker", 0)) as sess:
         assert sess.run(y) == 2.0
+
+
+_FROZEN = """
+import sys, weft as tf
+server = tf.train.Server({"ps": [sys.argv[1]], "worker": [sys.argv[2]]}, "ps", 0)
+print("ready", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_who_is_frozen_at_the_other_end_is_given_up(monkeypatch):
+    monkeypatch.setenv("WEFT_KEEPALIVE_SECONDS", "0.5")
+    addresses = [f"localhost:{p}" for p in free_ports(2)]
+    command = [sys.executable, "-c", _FROZEN, *addresses]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as ps:
+        assert ps.stdout.readline() == b"ready\n"
+        server = tf.train.Server({"ps": addresses[:1], "worker": addresses[1:]}, "worker", 0)
+        try:
+            with tf.Graph().as_default(), tf.Session(server.target) as sess:
+                with tf.device("/job:ps"):
+                    y = tf.constant(1.0) + 1.0
+                for _ in range(2):
+                    assert sess.run(y) == 2.0
+                worker = server.peers.worker("/job:ps/replica:0/task:0")
+                assert len(worker.links._idle) == 1
+                ps.send_signal(signal.SIGSTOP)
+                time.sleep(0.1)  # a step is quicker than a signal
+                with pytest.raises(tf.errors.UnavailableError):
+                    sess.run(y)
+        finally:
+            ps.kill()
+            server._stop()

@@ -395,13 +395,16 @@ class _Run:
 
     def _take_links(self) -> CallerLinks | None:
         """The links to the tasks on this host that take part; None where there are none."""
-        pools = [(p.task, w.links) for p, w, _ in self._kind.parts if isinstance(w, RemoteWorker)]
-        if not any(pool is not None for _, pool in pools):
+        workers = [
+            (part.task, worker)
+            for part, worker, _ in self._kind.parts
+            if isinstance(worker, RemoteWorker) and worker.links is not None
+        ]
+        if not workers:
             return None
         found = CallerLinks(rpc.pool.submit)
-        for task, pool in pools:
-            if pool is not None:
-                found.add(task, pool)
+        for task, worker in workers:
+            found.add(task, worker)
         self._on_failure(lambda: found.interrupt(self._error))
         return found
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from weft import proto
+from weft.distributed.large_bytes import joined
 from weft.framework import dtypes
 from weft.framework.varints import varint
 
@@ -72,7 +73,7 @@ def write(message: Any, arrays: list[tuple[str, Any, dtypes.DType]]) -> bytes:
             text = name.encode()
             tensor = [*_framed(1, [text]), *_framed(2, tensor)]
         pieces += _framed(field, tensor)
-    return b"".join(pieces)
+    return joined(pieces)
 
 
 def write_bundle(message: Any, type_name: str, tensors: list[Any]) -> bytes:
@@ -88,7 +89,7 @@ def write_bundle(message: Any, type_name: str, tensors: list[Any]) -> bytes:
     head = proto.TensorProto(dtype=dtypes.variant.enum)
     head.tensor_shape.SetInParent()
     tensor = [head.SerializeToString(), *_framed(15, inner)]
-    return b"".join([message.SerializeToString(), *_framed(1, tensor)])
+    return joined([message.SerializeToString(), *_framed(1, tensor)])
 
 
 # -- reading ---------------------------------------------------------------------------------------------

@@ -124,15 +124,15 @@ class CallerLinks(_Carrier):
 
     def __init__(self, start: Callable[..., Any]):
         super().__init__(start)
-        self._links: dict[str, tuple[Link, Any]] = {}  # by task; with the pool they come from
+        self._links: dict[str, tuple[Link, Any]] = {}  # by task; with the worker they lead to
         self._waiting: dict[Link, Callable[[Any, Any], None]] = {}
-        self._failed = False
+        self._clean: set[Link] = set()  # which have brought the end of their parts
 
-    def add(self, task: str, pool: Any) -> None:
+    def add(self, task: str, worker: Any) -> None:
         """Takes a link to a task, if there is one."""
-        link = pool.take()
+        link = worker.links.take()
         if link is not None:
-            self._links[task] = (link, pool)
+            self._links[task] = (link, worker)
 
     def carries(self, task: str) -> bool:
         return task in self._links
@@ -154,8 +154,9 @@ class CallerLinks(_Carrier):
             self._end(link, None, wire.as_op_error(e))
 
     def _end(self, link: Link, frame: Any, error: Any) -> None:
-        if error is not None:
-            self._failed = True
+        if error is None:
+            self._clean.add(link)
+        else:
             error = self.stopped_by or error
         done = self._waiting.pop(link, None)
         if done is not None:
@@ -189,19 +190,18 @@ class CallerLinks(_Carrier):
             self._read_on()
 
     def _stop(self) -> None:
-        self._failed = True
-        for link, _ in self._links.values():
+        for link in list(self._waiting):
             link.hang_up()
 
     def finish(self) -> None:
-        """All parts have ended: links of a step that went well serve again."""
+        """All parts have ended: the links that were not hung up serve again."""
         with self._lock:
             self._finished = True
-        for link, pool in self._links.values():
-            if self._failed:
-                link.close()
+        for link, worker in self._links.values():
+            if link in self._clean and worker.links is not None:
+                worker.links.give_back(link)
             else:
-                pool.give_back(link)
+                link.close()
 
 
 def _first_ready(waiting: list[Link]) -> Link:

@@ -73,6 +73,13 @@ class Link:
         """Sends a frame. While the other side does not take it, `meanwhile` reads what comes from there, until
         it says that there is no more."""
         pieces = link_frames.written(kind, text, message, tensors)
+        try:
+            self._send_all(pieces, meanwhile)
+        except BaseException:
+            self.closed = True  # in the middle of a frame: nobody can use it again
+            raise
+
+    def _send_all(self, pieces: list[Any], meanwhile: Callable[[], bool] | None) -> None:
         self._send_some(pieces)
         poll = None
         while pieces:
