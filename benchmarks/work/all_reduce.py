@@ -35,7 +35,7 @@ def measure(implementation):
         for rank in range(2)
     ]
     try:
-        # TensorFlow 2's session does not come to an end here.
+        # Who waits for one that has failed may wait for ever.
         out, _ = tasks[0].communicate(timeout=LIMIT)
         if tasks[0].returncode:
             raise RuntimeError("a process of the all-reduce has failed")

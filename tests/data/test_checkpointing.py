@@ -213,6 +213,30 @@ def test_an_end_that_was_reached_stays_one(tmp_path):
     assert walked.take(5) == ["end"]
 
 
+def test_the_files_of_a_cache_are_free_again_unless_they_are_part_of_a_checkpoint(tmp_path):
+    def walked():
+        with tf.Graph().as_default():
+            return Walked(numbers(5).cache(str(tmp_path / "cache")), str(tmp_path / "iterator"))
+
+    first = walked()
+    first.take(2)
+    with pytest.raises(tf.errors.AlreadyExistsError, match="concurrent caching iterator"):
+        walked().take(1)
+    first.close()
+    del first
+    second = walked()
+    assert second.take(2) == [0, 1]
+    second.save()
+    second.close()
+    del second
+    with pytest.raises(tf.errors.AlreadyExistsError):
+        walked().take(1)
+    third = walked()
+    third.restore()
+    assert third.take(9) == [2, 3, 4, "end"]
+    assert walked().take(9) == [0, 1, 2, 3, 4, "end"]
+
+
 REFUSED = {
     "a generator": lambda: tf.data.Dataset.from_generator(lambda: iter([1]), tf.int32),
     "random numbers": lambda: numbers().map(lambda x: tf.random_uniform([], seed=1)),

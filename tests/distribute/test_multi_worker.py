@@ -4,7 +4,10 @@ with a thread that runs the program of a worker."""
 from __future__ import annotations
 
 import json
+import os
 import socket
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -147,6 +150,40 @@ def test_workers_start_with_what_the_chief_has(monkeypatch, servers):
     assert mean == other_mean == 2
 
 
+def test_the_chief_saves_without_the_others(monkeypatch, servers, tmp_path):
+    cluster = cluster_of(worker=2)
+    workers = []
+    for i in range(2):
+        tell(monkeypatch, cluster, "worker", i)
+        strategy = tf.distribute.experimental.MultiWorkerMirroredStrategy()
+        config = strategy.update_config_proto(tf.ConfigProto())
+        server = servers(cluster, "worker", i, config)
+
+        def work(strategy=strategy, config=config, server=server, i=i):
+            with tf.Graph().as_default(), strategy.scope():
+
+                def replica_fn():
+                    x = tf.constant([[2.0 + 4 * i]])
+                    y = tf.layers.batch_normalization(x, training=True, momentum=0.5, name="bn")
+                    with tf.control_dependencies(tf.get_collection(tf.GraphKeys.UPDATE_OPS)):
+                        return tf.identity(y)
+
+                out = strategy.reduce("MEAN", strategy.experimental_run_v2(replica_fn), axis=None)
+                mean = next(v for v in tf.global_variables() if "moving_mean" in v.name)
+                saver = tf.train.Saver()
+                read = strategy.extended.read_var(mean)
+                with tf.Session(server.target, config=config) as session:
+                    session.run(tf.global_variables_initializer())
+                    session.run(out)
+                    path = saver.save(session, str(tmp_path / "model")) if i == 0 else None
+                    return path, session.run(read).tolist()
+
+        workers.append(work)
+    (path, mean), (_, other) = on_all(workers)
+    assert mean == other == [2.0]  # of 1 and 3, at all workers
+    assert tf.train.load_variable(path, "bn/moving_mean").tolist() == [1.0]  # the chief's
+
+
 def test_parameter_servers(monkeypatch, servers):
     cluster = cluster_of(ps=2, worker=2)
     for i in range(2):
@@ -214,3 +251,52 @@ def test_what_tf_config_says_is_checked(monkeypatch):
     tell(monkeypatch, {"worker": ["localhost:1"]}, "worker", 0)
     with pytest.raises(ValueError, match="`ps` jobs"):
         tf.distribute.experimental.ParameterServerStrategy()
+
+
+EAGER = """
+import numpy as np
+import weft as tf
+
+tf.enable_eager_execution()
+strategy = tf.distribute.experimental.MultiWorkerMirroredStrategy()
+with strategy.scope():
+    v = tf.Variable(tf.random_normal([2]), aggregation=tf.VariableAggregation.SUM)
+    optimizer = tf.train.GradientDescentOptimizer(0.5)
+    dataset = tf.data.Dataset.from_tensor_slices(np.arange(8, dtype="f")).batch(4)
+
+def replica(x):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_sum(x) * v[0]
+    optimizer.apply_gradients([(tape.gradient(loss, v), v)])
+    return loss
+
+run = lambda x: strategy.experimental_run_v2(replica, args=(x,))
+before = v.numpy()
+for n, x in enumerate(strategy.experimental_distribute_dataset(dataset)):
+    (tf.function(run) if n else run)(x)
+print("moved", (v.numpy() - before).tolist(), "to", v.numpy().tolist())
+"""
+
+
+def test_workers_train_eagerly():
+    cluster = cluster_of(worker=2)
+    processes = []
+    for i in range(2):
+        config = {"cluster": cluster, "task": {"type": "worker", "index": i}}
+        processes.append(
+            subprocess.Popen(
+                [sys.executable, "-c", EAGER],
+                env={**os.environ, "TF_CONFIG": json.dumps(config)},
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+        )
+    found = [p.communicate(timeout=60) for p in processes]
+    assert [p.returncode for p in processes] == [0, 0], found
+    (first,), (second,) = [
+        [line for line in out.splitlines() if line.startswith("moved")] for out, _ in found
+    ]
+    assert first == second
+    moved = json.loads(first.partition("moved ")[2].partition(" to ")[0])
+    assert moved == pytest.approx([-14, 0], abs=1e-4)

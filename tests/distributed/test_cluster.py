@@ -298,5 +298,6 @@ def test_failed_steps_leave_no_threads(cluster):
         fail(10)
         before = threading.active_count()
         fail(100)
-        assert threading.active_count() <= before + 4
+        # A few more may have been made to wait for work; a leak would be of a hundred.
+        assert threading.active_count() <= before + 20
     assert _left(cluster) == 0

@@ -415,9 +415,28 @@ def test_step_sequences(stub):
     assert ask(2, 1, 3).items() >= first.items()
 
 
-def test_what_names_no_device_is_refused(stub):
-    with pytest.raises(tf.errors.InvalidArgumentError, match="no device"):
-        stub.call("CompleteGroup", proto.CompleteGroupRequest(group_key=1, group_size=2), 10000)
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"group_size": 2},
+        {"group_size": 0, "device_name": devices(0)},
+        {"group_size": -(2**31), "device_name": devices(0)},
+        {"group_size": 2, "device_name": [""]},
+        {"group_size": 2, "device_name": ["\0/job:worker"]},
+    ],
+)
+def test_what_names_no_group_is_refused(stub, fields):
+    request = proto.CompleteGroupRequest(group_key=7001, device_type="CPU", **fields)
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        stub.call("CompleteGroup", request, 10000)
+    instance = proto.CompleteInstanceRequest(
+        group_key=7001,
+        group_size=fields["group_size"],
+        device=fields.get("device_name", [""])[0],
+        data_type=proto.DT_FLOAT,
+    )
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        stub.call("CompleteInstance", instance, 10000)
 
 
 def test_members_meet_in_the_body_of_a_loop():

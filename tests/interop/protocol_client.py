@@ -13,7 +13,7 @@ import traceback
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
-MODULES = ("basics", "flow", "resources", "scale")
+MODULES = ("basics", "flow", "resources", "scale", "edges")
 
 
 def topics():

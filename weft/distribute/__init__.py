@@ -3,6 +3,7 @@
 import weft.distribute.central_storage
 import weft.distribute.context
 import weft.distribute.cross_device
+import weft.distribute.default_strategy
 import weft.distribute.mirrored
 import weft.distribute.multi_worker
 import weft.distribute.one_device

@@ -13,7 +13,7 @@ default: Any = None
 
 def default_strategy() -> Any:
     if default is None:
-        from weft.distribute import strategy  # noqa: F401  which sets it
+        from weft.distribute import default_strategy as _  # noqa: F401  which sets it
     return default
 
 
@@ -46,24 +46,20 @@ def get_replica_context() -> Any:
 @export("distribute.experimental_set_strategy")
 def experimental_set_strategy(strategy: Any) -> None:
     """Puts a strategy in force without `with strategy.scope()`; None ends it."""
-    stack = replication.roles.stack
-    set_before = _set.get(id(stack))
-    if set_before is not None:
-        if not stack or stack[-1][1].strategy is not set_before[0] or stack[-1][1].replica:
+    roles = replication.roles
+    if roles.set_scope is not None:
+        if len(roles.stack) != 1 or roles.stack[0][1].replica is not None:
             raise RuntimeError(
                 "Must not be called inside a `tf.distribute.Strategy` scope when one has been set already."
             )
-        _set.pop(id(stack))[1].__exit__(None, None, None)
+        before, roles.set_scope = roles.set_scope, None
+        before.__exit__(None, None, None)
     elif has_strategy():
         raise RuntimeError("Must not be called inside a `tf.distribute.Strategy` scope.")
-    if strategy is None:
-        return
-    scope = strategy.scope()
-    scope.__enter__()
-    _set[id(stack)] = (strategy, scope)
-
-
-_set: dict[int, tuple[Any, Any]] = {}
+    if strategy is not None:
+        scope = strategy.scope()
+        scope.__enter__()
+        roles.set_scope = scope
 
 
 def require_replica_context(replica: Any) -> None:

@@ -260,16 +260,14 @@ class DatasetIterator(_InputIterator):
         super().__init__((InTurns if in_turns else SharedOut)(strategy, dataset))
 
 
-class InputFunctionIterator:
+def input_function_iterator(strategy: Any, input_fn: Callable) -> Any:
     """An iterator of what an input function gives: a dataset, or a function that gives the next element."""
-
-    def __new__(cls, strategy: Any, input_fn: Callable) -> Any:
-        extended = strategy.extended
-        with tf.device(extended._host_device()):
-            result = input_fn(extended._input_context())
-        if callable(result) and not hasattr(result, "element_spec"):
-            return _FunctionIterator(strategy, result)
-        return _InputIterator(InTurns(strategy, result))
+    extended = strategy.extended
+    with tf.device(extended._host_device()):
+        result = input_fn(extended._input_context())
+    if callable(result) and not hasattr(result, "element_spec"):
+        return _FunctionIterator(strategy, result)
+    return _InputIterator(InTurns(strategy, result))
 
 
 class _FunctionIterator:

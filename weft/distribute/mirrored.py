@@ -13,9 +13,10 @@ from weft.distribute.cross_device import (
     ReductionToOneDevice,
     reduced_undistributed,
 )
+from weft.distribute.extended import StrategyExtended
 from weft.distribute.reduce_op import ReduceOp
 from weft.distribute.replicas import call_for_each
-from weft.distribute.strategy import Strategy, StrategyExtended
+from weft.distribute.strategy import Strategy
 from weft.distribute.values import DistributedValues, Mirrored, container_of, of_updates
 from weft.distribute.variables import (
     DistributedVariable,

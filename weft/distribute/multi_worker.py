@@ -13,8 +13,8 @@ from weft.distribute.cross_device import CrossDeviceOps, devices_of
 from weft.distribute.mirrored import MirroredExtended
 from weft.distribute.reduce_op import ReduceOp
 from weft.distribute.strategy import Strategy
-from weft.distribute.values import Mirrored
-from weft.framework import conversion
+from weft.distribute.values import DistributedValues, Mirrored, PerReplica
+from weft.framework import context, conversion
 from weft.framework.export import export
 from weft.framework.indexed_slices import IndexedSlices
 from weft.ops.by_name import raw
@@ -142,6 +142,17 @@ class MultiWorkerExtended(MirroredExtended):
             )
             # All devices of a task take part in its all-reduces, one of them in the broadcast of first values.
             self._broadcasts = 10000
+            if context.executing_eagerly():
+                self._serve()
+
+    def _serve(self) -> None:
+        """Makes eager operations of this process take part in collectives, as those of its task."""
+        from weft.eager.resources import resources
+
+        task = self._task
+        config = self._update_config_proto(tf.ConfigProto())
+        self._server = tf.train.Server(task.cluster, task.kind, task.number, config=config)
+        resources.collectives = self._server.store.collectives
 
     # -- variables -------------------------------------------------------------------------------------
 
@@ -186,18 +197,11 @@ class MultiWorkerExtended(MirroredExtended):
     # -- replicas --------------------------------------------------------------------------------------
 
     def _reduce_to(self, reduce_op: ReduceOp, value: Any, destinations: Any) -> Any:
-        if self._workers > 1 and not hasattr(value, "devices") and len(self._devices) == 1:
-            if isinstance(value, (int, float)) and value == 0:
-                return value
-            value = Mirrored(
-                self._devices,
-                [
-                    _dense(conversion.convert_to_tensor(value))
-                    if not isinstance(value, IndexedSlices)
-                    else _dense(value)
-                ],
-            )
-            return self._cross_device_ops.reduce(reduce_op, value, destinations)
+        is_zero = isinstance(value, (int, float)) and value == 0
+        if self._workers > 1 and len(self._devices) == 1 and not is_zero:
+            # What the one replica of each worker has is not grouped, and yet there are others.
+            if not isinstance(value, DistributedValues):
+                value = PerReplica(self._devices, [conversion.convert_to_tensor(value)])
         return super()._reduce_to(reduce_op, value, destinations)
 
     def _batch_reduce_to(self, reduce_op: ReduceOp, pairs: list[Any]) -> list[Any]:

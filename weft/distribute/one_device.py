@@ -8,8 +8,10 @@ from typing import Any
 import weft as tf
 from weft.distribute import devices as places
 from weft.distribute.cross_device import copied, devices_of
+from weft.distribute.extended import StrategyExtended
 from weft.distribute.reduce_op import ReduceOp
-from weft.distribute.strategy import ReplicaContext, Strategy, StrategyExtended
+from weft.distribute.replica_context import ReplicaContext
+from weft.distribute.strategy import Strategy
 from weft.framework import context, nest
 from weft.framework.export import export
 

@@ -33,3 +33,11 @@ class ReduceOp(enum.Enum):
 def reduce_op_of(value: Any) -> ReduceOp:
     """A ReduceOp, or the one of that name in any case."""
     return ReduceOp(value.upper()) if isinstance(value, str) else value
+
+
+def checked_reduce_op(value: Any) -> ReduceOp:
+    """As `reduce_op_of`; ValueError for what is none."""
+    value = reduce_op_of(value)
+    if not isinstance(value, ReduceOp):
+        raise ValueError(f"Expected a tf.distribute.ReduceOp, got {value}")
+    return value

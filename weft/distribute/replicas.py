@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 import weft as tf
-from weft.distribute.strategy import ReplicaContext
+from weft.distribute.replica_context import ReplicaContext
 from weft.distribute.values import regrouped, selected
 from weft.framework import context, random_seed, recording, replication
 from weft.variables.creation import _creator_scope
@@ -38,10 +38,9 @@ class _Stopped(Exception):
 class MergingContext(ReplicaContext):
     """The context of a replica that is built beside others."""
 
-    def __init__(self, strategy: Any, replica_id: Any, thread: _Replica, first: int):
+    def __init__(self, strategy: Any, replica_id: Any, thread: _Replica):
         super().__init__(strategy, replica_id)
         self._thread, self._index = thread, thread.index
-        self._first = first
 
     def _merge_call(self, merge_fn: Callable, args: Any, kwargs: Any) -> Any:
         return self._thread.merge(merge_fn, args, kwargs)
@@ -135,7 +134,7 @@ class _Replica:
             if not self._eager:
                 with tf.control_dependencies(None):
                     replica_id = tf.constant(replica_id, tf.int32)
-            stack.enter_context(MergingContext(self._strategy, replica_id, self, self._first))
+            stack.enter_context(MergingContext(self._strategy, replica_id, self))
             stack.enter_context(tf.device(self._device))
             if self.index:
                 prefix = f"{self._name}/" if self._name else ""

@@ -308,16 +308,23 @@ class _MirroredSaveable(ResourceVariableSaveable):
 
 
 class _SyncOnReadSaveable(SaveableObject):
-    """A variable with a component for each replica: what they are together is saved."""
+    """A variable with a component for each replica: what those of this process are together is saved. Other
+    processes are not asked: they may not be saving."""
 
     def __init__(self, variable: SyncOnReadVariable, name: str):
         self._variable = variable
 
         def read() -> Any:
-            with within(variable._distribute_strategy):
-                if replication.replica() is not None:
-                    return variable.get()
-                return tf.convert_to_tensor(variable._across_replicas())
+            if replication.replica() is not None:
+                return variable.get().read_value()
+            values = variable.values
+            if variable.aggregation == VariableAggregation.ONLY_FIRST_REPLICA:
+                values = values[:1]
+            with tf.device(variable.primary.device):
+                total = tf.add_n([v.read_value() for v in values])
+                if variable.aggregation == VariableAggregation.MEAN:
+                    total = total / tf.cast(len(values), total.dtype)
+                return total
 
         spec = SaveSpec(read, "", name, dtype=variable.dtype, device=variable.primary.device)
         super().__init__(read, [spec], name)

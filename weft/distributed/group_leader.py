@@ -268,4 +268,4 @@ def collectives_of(server: Any, leader: GroupLeader) -> Collectives:
             lambda other: server.peers.worker(other).greet(_PATIENCE_MS),
         )
 
-    return Collectives(_GroupsOfCluster(task, leading, leader, server.peers), open_lane)
+    return Collectives(_GroupsOfCluster(task, leading, leader, server.peers), open_lane, task)

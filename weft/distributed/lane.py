@@ -7,9 +7,11 @@ who ask for different things get an error that says so, and nobody waits.
 
 from __future__ import annotations
 
+import atexit
 import math
 import threading
 import time
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -74,6 +76,15 @@ class _Entry:
         self.request, self.value, self.done = request, value, done
 
 
+_open: weakref.WeakSet[Lane] = weakref.WeakSet()
+
+
+@atexit.register
+def _end_all() -> None:
+    for lane in list(_open):
+        lane.end(1.0)
+
+
 class Lane:
     """This task's end of the way between the tasks of a group. `connect()` gives the `Clique`; `greet(task)` fails
     if a task is not there."""
@@ -98,11 +109,22 @@ class Lane:
         self._ran: dict[int, int] = {}  # how often an instance has run
         self._error: Exception | None = None
         self._busy_since = 0.0  # when the others began to be waited for
+        self._closed = threading.Event()
+        self._threads: list[threading.Thread] = []
         self._start(self._work, connect)
+        _open.add(self)
 
-    @staticmethod
-    def _start(function: Callable, *args: Any) -> None:
-        threading.Thread(target=function, args=args, daemon=True, name="weft-collectives").start()
+    def _start(self, function: Callable, *args: Any) -> None:
+        thread = threading.Thread(target=function, args=args, daemon=True, name="weft-collectives")
+        self._threads.append(thread)
+        thread.start()
+
+    def end(self, seconds: float) -> None:
+        """Ends the lane, and waits so long for its threads: one that is caught in XLA by the end of Python would
+        take the process with it."""
+        self.close()
+        for thread in self._threads:
+            thread.join(seconds)
 
     def submit(
         self, request: Any, value: Any, done: Callable[[Any, Exception | None], None]
@@ -144,6 +166,7 @@ class Lane:
             if self._error is not None:
                 return
             self._error = error
+            self._closed.set()
             waiting, self._waiting = self._waiting, []
             self._running, running = [], self._running
             self._changed.notify()
@@ -175,7 +198,7 @@ class Lane:
     def _watch(self) -> None:
         """Sees to it that nobody is waited for who is gone: a connection may outlive who was at its other end."""
         while self._error is None:
-            time.sleep(_WATCH)
+            self._closed.wait(_WATCH)
             since = self._busy_since
             if not since or time.monotonic() - since < _WATCH:
                 continue

@@ -6,6 +6,8 @@ import contextlib
 import threading
 from typing import Any
 
+import numpy as np
+
 from weft import proto
 from weft.distributed import rpc, wire
 from weft.distributed.credentials import Credentials
@@ -159,7 +161,8 @@ class RemoteMaster:
         self._send(graph, limit)
         request = proto.RunStepRequest(
             session_handle=self._handle,
-            fetch=[t.name for t in handler.tensors],
+            # Masters do not take what is both fed and fetched, and need not be asked for it.
+            fetch=[t.name for t in handler.tensors if t not in feeds],
             target=[op.name for op in handler.ops],
             partial_run_handle=partial,
             store_errors_in_response_body=True,
@@ -173,8 +176,10 @@ class RemoteMaster:
             raise wire.error_of(response.status_code, response.status_error_message, graph)
         if metadata is not None:
             metadata.CopyFrom(response.metadata)
-        found = dict(wire.tensors_of(response, "tensor"))
-        return [wire.owned(found[t.name]) for t in handler.tensors]
+        given = {t.name: v for t, v in zip(feeds, values) if t in handler.tensors}
+        found = {name: wire.owned(np.array(value)) for name, value in given.items()}
+        found.update((n, wire.owned(a)) for n, a in wire.tensors_of(response, "tensor"))
+        return [found[t.name] for t in handler.tensors]
 
     def make_callable(self, graph: Any, options: Any) -> RemoteCallable:
         """Prepares a kind of step at the master."""

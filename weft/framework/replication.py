@@ -25,6 +25,7 @@ class _Roles(threading.local):
 
     def __init__(self) -> None:
         self.stack: list[tuple[Any, Role]] = []
+        self.set_scope: Any = None  # of the strategy that was set without a `with` block
         self.update_device: str | None = None  # of the component that `extended.update` is changing
 
 

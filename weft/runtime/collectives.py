@@ -30,6 +30,9 @@ class Members:
         return list(dict.fromkeys(self.tasks))
 
 
+_ALONE = "/job:localhost/replica:0/task:0"
+
+
 def task_of(device: str) -> str:
     return device.rpartition("/device:")[0]
 
@@ -65,6 +68,16 @@ class Groups:
     def join(self, key: int, size: int, kind: str, device: str, name: str = "") -> Arrival:
         """Adds a device to a group; gives the `Members` once the group is complete."""
         arrival = Arrival()
+        if size < 1 or "/device:" not in device:
+            arrival.finish(
+                error=errors.InvalidArgumentError(
+                    None,
+                    None,
+                    f"A group has at least one member, each a device with its full name; not {device!r} in a group of "
+                    f"{size}.",
+                )
+            )
+            return arrival
         with self._lock:
             group = self._groups.get(key)
             if group is not None and device in group.told:
@@ -169,11 +182,22 @@ class Collectives:
     what connects the tasks of a group, and is needed where there are several.
     """
 
-    def __init__(self, groups: Any = None, open_lane: Callable[[Members, str], Any] | None = None):
+    def __init__(
+        self,
+        groups: Any = None,
+        open_lane: Callable[[Members, str], Any] | None = None,
+        task: str = _ALONE,
+    ):
+        self.task = task
         self._find = groups or Groups()
         self._open_lane = open_lane
         self._lock = threading.Lock()
         self._groups: dict[int, _Group] = {}
+
+    def name_of(self, device: str | None) -> str:
+        """What a device of this process is called among the members: eager execution knows it as one of localhost."""
+        task, _, which = (device or _ALONE + "/device:CPU:0").rpartition("/device:")
+        return f"{self.task if task == _ALONE else task}/device:{which}"
 
     def join(self, request: Any, value: Any) -> Arrival:
         """A member's part in an instance of its group; it gives what the group has computed together."""

@@ -33,6 +33,10 @@ class ResourceStore:
                 self._collectives = self._collectives or Collectives()
         return self._collectives
 
+    @collectives.setter
+    def collectives(self, collectives: Any) -> None:
+        self._collectives = collectives
+
     def get_or_create(self, kind: str, container: str, name: str, make: Callable[[], Any]) -> Any:
         """The resource of a kind and name, made at its first use."""
         key = (kind, container or DEFAULT_CONTAINER, name)

@@ -19,7 +19,6 @@ from weft.framework.tensor_shape import TensorShape
 _TYPES = "{float, half, double, int32, int64}"
 _GROUP = "group_size: int; group_key: int; instance_key: int"
 _HINT = 'communication_hint: string = "auto"'
-_ALONE = "/job:localhost/replica:0/task:0/device:CPU:0"
 
 
 @dataclass(frozen=True)
@@ -51,13 +50,13 @@ def _text(value: Any) -> str:
 
 def _device(ctx: Any) -> str:
     """Where an operation runs: in a function it says so itself, as far as it does, beside who calls it."""
-    caller = ctx.device.name if ctx.device is not None else _ALONE
-    said = ctx.node.op._device if ctx.node is not None else ""
-    if not said or said == caller:
-        return caller
-    wanted = merge_device_strings(caller, said)
-    session = getattr(ctx.step, "session", None)
-    return wanted if any(d.name == wanted for d in getattr(session, "devices", ())) else caller
+    caller = ctx.device.name if ctx.device is not None else None
+    said = ctx.node.op._device if caller and ctx.node is not None else ""
+    if said and said != caller:
+        wanted = merge_device_strings(caller, said)
+        if any(d.name == wanted for d in getattr(ctx.step.session, "devices", ())):
+            caller = wanted
+    return ctx.resources.collectives.name_of(caller)
 
 
 def _joined(

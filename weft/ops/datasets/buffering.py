@@ -250,6 +250,7 @@ class _CacheFiles:
         self._prefix = prefix
         self._lock = f"{prefix}.lockfile"
         self._parts = 0
+        self._unlock: weakref.finalize | None = None
         self.complete = False
         self._writer: BundleWriter | None = None
         self._rows: list[tuple[BundleReader, list[str]]] | None = None
@@ -271,7 +272,8 @@ class _CacheFiles:
             )
         file_system.make_directories(os.path.dirname(self._prefix))
         file_system.write_file(self._lock, b"weft")
-        weakref.finalize(self, _remove, self._lock)  # a walk that is given up holds up no other
+        # A walk that is given up holds up no other, unless it was saved: then its files are still wanted.
+        self._unlock = weakref.finalize(self, _remove, self._lock)
 
     def _part(self, number: int) -> str:
         return f"{self._prefix}_{number}"
@@ -280,6 +282,7 @@ class _CacheFiles:
         """Writes an element."""
         if self._writer is None:
             self._writer = BundleWriter(self._part(self._parts))
+            weakref.finalize(self, self._writer.abandon)  # nothing is left where it did not finish
         for i, value in enumerate(element):
             array = np.asarray(value)
             dtype = dtypes.string if array.dtype == object else dtypes.as_dtype(array.dtype)
@@ -323,6 +326,8 @@ class _CacheFiles:
     def saved(self, freeze: Callable[[Any], Any]) -> Any:
         """How many bundles there are."""
         self._finish_part()
+        if self._unlock is not None:
+            self._unlock.detach()
         return freeze(self._parts)
 
     def restore(self, parts: int) -> None:
