@@ -312,7 +312,9 @@ def test_the_state_of_another_pipeline_is_refused_and_the_iterator_goes_on():
         restore = tf.raw_ops.DeserializeIterator(
             resource_handle=other._iterator_resource, serialized=state
         )
-        with pytest.raises(tf.errors.InvalidArgumentError, match="BatchDatasetV2 where .* TakeDa"):
+        with pytest.raises(
+            tf.errors.InvalidArgumentError, match="BatchDatasetV2 where .* FiniteTakeDa"
+        ):
             session.run(restore)
         assert session.run(other.get_next()) == 0
 

@@ -26,6 +26,7 @@ def root():
     path = f"memory://weft-remote-{next(_numbers)}"
     tf.io.gfile.makedirs(path)
     yield path
+    tf.summary.FileWriterCache.clear()  # of the hooks that wrote there
     tf.io.gfile.rmtree(path)
 
 

@@ -92,8 +92,11 @@ def message(full_name: str) -> Any:
 
 
 def _named(cls, descriptor):
-    """Gives a new class its place in this module, and makes its messages fit for pickle."""
-    if cls.__module__ is None:
+    """Gives a new class its place in this module, and makes its messages fit for pickle.
+
+    A class that came as that of a field, before anybody asked for it, thinks that it is of the module that saw it.
+    """
+    if cls not in copyreg.dispatch_table:
         cls.__module__ = __name__
         cls.__qualname__ = descriptor.full_name.removeprefix(f"{descriptor.file.package}.")
         copyreg.pickle(cls, _reduce)

@@ -21,9 +21,11 @@ class FileWriterCache:
     def clear() -> None:
         """Closes all writers and forgets them."""
         with FileWriterCache._lock:
-            for writer in FileWriterCache._cache.values():
+            while (
+                FileWriterCache._cache
+            ):  # a writer that can't be closed is not in the way of the next call
+                _, writer = FileWriterCache._cache.popitem()
                 writer.close()
-            FileWriterCache._cache = {}
 
     @staticmethod
     def get(logdir: Any) -> FileWriter:

@@ -61,7 +61,8 @@ def take_dataset(ctx, input_dataset, count):
     known = source.cardinality
     if most >= 0 and known != UNKNOWN:
         known = most if known == INFINITE else min(known, most)
-    return Dataset(walk, 0 if most == 0 else known, "TakeDataset")
+    kind = "FiniteTakeDataset" if most else "EmptyTakeDataset"  # as TensorFlow names what it makes
+    return Dataset(walk, 0 if most == 0 else known, kind)
 
 
 @dataset_op("SkipDataset", "input_dataset: variant, count: int64")
@@ -87,7 +88,7 @@ def skip_dataset(ctx, input_dataset, count):
         known = 0
     elif known >= 0:
         known = max(known - n, 0)
-    return Dataset(walk, known, "SkipDataset")
+    return Dataset(walk, known, "EmptySkipDataset" if n < 0 else "FiniteSkipDataset")
 
 
 @dataset_op(
@@ -153,8 +154,9 @@ def shard_dataset(ctx, input_dataset, num_shards, index, *, require_non_empty):
 def repeated(source: Dataset, count: int) -> Dataset:
     """A dataset again and again."""
     total = scaled(source.cardinality, count)
+    kind = ("Forever" if count < 0 else "Finite" if count else "Empty") + "RepeatDataset"
     if source.rows is not None:
-        return Dataset.of(_repeated_rows(source.rows, count), total, "RepeatDataset")
+        return Dataset.of(_repeated_rows(source.rows, count), total, kind)
 
     def walk(run: Run) -> Walk:
         def several(at: Place, most: int) -> Block:
@@ -175,7 +177,7 @@ def repeated(source: Dataset, count: int) -> Dataset:
         at.before = at.begin() if count else None
         return Walk.of_blocks(several, at)
 
-    return Dataset(walk, total, "RepeatDataset")
+    return Dataset(walk, total, kind)
 
 
 def _repeated_rows(rows: Rows, count: int) -> Rows:
