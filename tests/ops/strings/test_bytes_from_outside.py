@@ -5,7 +5,7 @@ import codecs
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from weft.framework import dtypes, errors
@@ -68,6 +68,7 @@ def test_what_is_no_base64_is_refused(data):
     st.binary(max_size=16),
     st.sampled_from(["UTF-8", "UTF-16", "UTF-16-LE", "UTF-32-BE", "US-ASCII", "shift_jis"]),
 )
+@example(b"\xe0@\x85\x81\x00\x00", "shift_jis")  # a byte is known to be malformed by the next one
 def test_any_bytes_decode(data, encoding):
     values, malformed, counts, starts = encodings.decode([data, b"", data], encoding)
     n = int(counts[0])

@@ -100,9 +100,13 @@ def _by_byte(data: bytes, codec: str) -> list[int]:
         text = decoder.decode(data[i : i + 1], i + 1 == len(data))
         pending += 1
         if text:
-            malformed = [ord(c) - _MALFORMED for c in text[:-1]]
-            sizes += [*malformed, pending - sum(malformed)]
-            pending = 0
+            held = len(
+                decoder.getstate()[0]
+            )  # of the next character, which a malformed one made known
+            found = [ord(c) - _MALFORMED if _MALFORMED <= ord(c) < 0xE000 else 0 for c in text]
+            left = pending - held - sum(found)  # of what is well formed, one character here
+            sizes += [n or left for n in found]
+            pending = held
     return sizes
 
 
